@@ -144,7 +144,7 @@ def packed_schedule(function: ModelFunction) -> Any:
     space = DesignSpace(function.workload, TARGET)
     for schedule in space.sample(12, random.Random(1)):
         kernel = packing.split_kernel(schedule.mod)
-        if any(len(kind.shape.values) > 4 for kind in kernel.packed):
+        if any(len(kind.shape.values) > 4 for kind in kernel.packed_types):
             return schedule
     raise AssertionError
 
@@ -184,7 +184,8 @@ def test_an_unknown_packing_is_compiled(module: Any, monkeypatch: pytest.MonkeyP
     given = arguments(function, np.random.default_rng(1))
     constants = [given[index] for index in compiled.packs]
     packed = [
-        tvm.runtime.empty([int(n) for n in t.shape.values], "float32") for t in compiled.packed
+        tvm.runtime.empty([int(n) for n in t.shape.values], "float32")
+        for t in compiled.packed_types
     ]
     library[packing.PREPACK](*constants, *packed)
     for move, by_kernel in zip(understood.moves or (), packed, strict=True):
@@ -202,7 +203,7 @@ def arguments(function: ModelFunction, rng: np.random.Generator) -> list[Any]:
 def test_a_kernel_without_constants_is_left_as_it_is(module: Any) -> None:
     workload = canonical_workload(module[convolution(module).name].without_attr(packing.ATTRIBUTE))
     kernel = packing.split_kernel(workload.module)
-    assert (kernel.packs, kernel.packed) == ((), ())
+    assert (kernel.packs, kernel.packed_types) == ((), ())
     assert kernel.module is workload.module
     assert [source.place for source in kernel.sources] == [0, 1, 2, 3]
 

@@ -32,7 +32,7 @@ class Lowered(NamedTuple):
     plan: Plan
 
     def packed_arguments(self) -> list[np.ndarray]:
-        packed, place = self.plan.packed, self.plan.place
+        packed, place = self.plan.packing, self.plan.place
         return [
             packed.pack(each) if packed is not None and n == place else each
             for n, each in enumerate(self.arguments)
@@ -54,7 +54,7 @@ def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered
     for operand in (product.rows, product.columns):
         if operand.parameter in constants:
             packed = present(tensor_cores.packed_weights(product, operand, tiles))
-            plan = plan._replace(packed=packed, place=operand.parameter)
+            plan = plan._replace(packing=packed, place=operand.parameter)
     function = tensor_core_kernel(kernel.function, plan)
     return Lowered(
         tvm.IRModule({"main": function.with_attr("global_symbol", "main")}), arguments, plan

@@ -18,7 +18,7 @@ from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.expressions import rewritten, whole_buffer
 from tunegate.compiler.low_precision.lower_kernels import is_faster, tiles_ns
-from tunegate.compiler.low_precision.operands import QUANTIZE, Bfloat16Operands, ImageScale
+from tunegate.compiler.low_precision.operands import QUANTIZE, Bfloat16Operands, Int8Operands
 from tunegate.compiler.low_precision.product import (
     DEPTH,
     Extents,
@@ -446,15 +446,15 @@ def quantized(image: np.ndarray, threads: int) -> np.ndarray:
     """The image as uint8, with three numbers behind it that stand for 0."""
     extents = Extents(image.size, 1)
     rows = RowsOfTiles(ProductShape(1, extents, 1, extents, 1), tile_numbers.INT8.depth)
-    scale = ImageScale(rows, tile_numbers.INT8)
+    operands = Int8Operands(rows, tile_numbers.INT8)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("main")
         source = T.arg("image", T.buffer((image.size,), "float32"))
         result = T.arg("result", T.buffer((image.size + 3,), "uint8"))
         with T.attr(0, amx.IMPORTED, QUANTIZE):
-            scale.measure(source, threads)
+            operands.measure(source, threads)
             places = T.address_of(source[0]), T.address_of(result[0])
-            scale.quantize(*places, image.size, image.size + 3)
+            operands.round_numbers(*places, image.size, image.size + 3)
     given, found = tvm.runtime.tensor(image), tvm.runtime.tensor(np.zeros(image.size + 3, "uint8"))
     tvm.compile(builder.get(), target=TARGET)["main"](given, found)
     whole: np.ndarray = found.numpy()

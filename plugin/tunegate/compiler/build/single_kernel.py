@@ -38,7 +38,7 @@ class SingleKernel(NamedTuple):
             return [tvm.runtime.tensor(value, device) for value in moved]
         packed = [
             tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
-            for kind in kernel.packed
+            for kind in kernel.packed_types
         ]
         if constants:
             self.function[PREPACK](*constants, *packed)

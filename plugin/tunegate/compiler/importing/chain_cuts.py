@@ -57,10 +57,10 @@ class _Cutting(relax.PyExprMutator):  # type: ignore[misc]
         }
 
     def visit_call_(self, call: Any) -> Any:
-        visited = self.visit_expr_post_order(call)
+        new_call = self.visit_expr_post_order(call)
         if call not in self._cut:
-            return visited
-        return relax.call_tir(self._alone[self._cut[call]], visited.args[1], call.ty_args[0])
+            return new_call
+        return relax.call_tir(self._alone[self._cut[call]], new_call.args[1], call.ty_args[0])
 
 
 class _Size(NamedTuple):
@@ -102,14 +102,9 @@ def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
     """Returns how often the output of a kernel reads each parameter with all its blocks inlined."""
     stores: list[Any] = []
     structural_walk(kernel.body, [(BufferStore, stores.append)])
-    reads, copies = (
-        _reads(stores, kernel.params, weight) for weight in (_unit_cost, copies_of_argument)
-    )
+    reads = _reads(stores, kernel.params, lambda _: 1)
+    copies = _reads(stores, kernel.params, copies_of_argument)
     return [_Size(reads[param], copies[param]) for param in kernel.params]
-
-
-def _unit_cost(_operator: str) -> int:
-    return 1
 
 
 def _reads(

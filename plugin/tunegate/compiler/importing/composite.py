@@ -124,7 +124,6 @@ def numbers_as_tensor(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodePr
 # Normalizations that TVM lacks, or does not take over several axes.
 
 _AXES_ARE_INPUTS = 13
-_MEAN_AXES_ARE_INPUTS = 18
 _LEAST_DEVIATION = 1e-9
 """ONNX's own definition adds it, so that a constant input gives zero."""
 _EPSILON = 1e-5
@@ -179,10 +178,11 @@ def _in_simple_operators(
     distance, axes = new.cast(node.input[0], kind), range(axis, data.rank)
     outputs = [*node.output, "", ""][:3]
     if node.op_type == "LayerNormalization":
-        mean = _mean(new, view, distance, axes)
+        mean = new.add_reduction("ReduceMean", distance, axes, view.opset)
         distance = new.add("Sub", [distance, mean])
         _add_statistic(new, view, mean, outputs[1])
-    variance = _mean(new, view, new.add("Mul", [distance, distance]), axes)
+    squares = new.add("Mul", [distance, distance])
+    variance = new.add_reduction("ReduceMean", squares, axes, view.opset)
     least = new.cast(new.constant(attribute(node, "epsilon", _EPSILON), np.float32), kind)
     deviation = new.add("Sqrt", [new.add("Add", [variance, least])])
     _add_statistic(new, view, new.add("Reciprocal", [deviation]), outputs[2])
@@ -191,12 +191,6 @@ def _in_simple_operators(
         result = new.add(operator, [result, operand])
     new.add("Identity", [result], to=outputs[0])
     return new.nodes
-
-
-def _mean(new: Replacement, view: GraphView, value: str, axes: Sequence[int]) -> str:
-    if view.opset < _MEAN_AXES_ARE_INPUTS:
-        return new.add("ReduceMean", [value], axes=axes, keepdims=1)
-    return new.add("ReduceMean", [value, new.constant(axes, np.int64)], keepdims=1)
 
 
 def _add_statistic(new: Replacement, view: GraphView, value: str, output: str) -> None:
@@ -215,8 +209,7 @@ def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
     new = Replacement(node)
     zero, one = new.constant(0, data.dtype), new.constant(1, data.dtype)
     sizes = new.add("Abs" if power == 1 else "Mul", [node.input[0]] * (1 if power == 1 else 2))
-    operand = new.constant([axis], np.int64)
-    length = new.add("ReduceSum", [sizes, operand], keepdims=1)
+    length = new.add_reduction("ReduceSum", sizes, [axis], view.opset)
     if power != 1:
         length = new.add("Sqrt", [length])
     is_nothing = new.add("Equal", [length, zero])
@@ -232,8 +225,10 @@ def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     if data is None:
         return None
     new, axes = Replacement(node), attribute(node, "axes", [0, 2, 3])
-    distance = new.add("Sub", [node.input[0], _mean(new, view, node.input[0], axes)])
-    deviation = new.add("Sqrt", [_mean(new, view, new.add("Mul", [distance, distance]), axes)])
+    mean = new.add_reduction("ReduceMean", node.input[0], axes, view.opset)
+    distance = new.add("Sub", [node.input[0], mean])
+    squares = new.add("Mul", [distance, distance])
+    deviation = new.add("Sqrt", [new.add_reduction("ReduceMean", squares, axes, view.opset)])
     divisor = new.add("Add", [deviation, new.constant(_LEAST_DEVIATION, data.dtype)])
     new.add("Div", [distance, divisor], to=node.output[0])
     return new.nodes
@@ -323,6 +318,6 @@ def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
         new.add("Identity", [product], to=node.output[0])
         return new.nodes
     kind = onnx.TensorProto.DOUBLE if is_whole else base.elements
-    raised = new.add("Pow", [new.cast(name, kind) for name in node.input])
-    new.cast(raised, base.elements, to=node.output[0])
+    powers = new.add("Pow", [new.cast(name, kind) for name in node.input])
+    new.cast(powers, base.elements, to=node.output[0])
     return new.nodes

@@ -152,8 +152,8 @@ def _add_choices(
     kind = view.type_of(condition)
     if kind is None or kind.shape:
         condition = new.add_reshape(condition, [])
-    ways = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
-    branch_outputs = [_branch(new, branch, names, view) for branch in ways]
+    branches = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
+    branch_outputs = [_branch(new, branch, names, view) for branch in branches]
     label = node.name or next(name for name in node.output if name)
     for output, *values in zip(node.output, *branch_outputs, strict=True):
         if output:

@@ -14,6 +14,7 @@ from tunegate.system.onnx_scan import bodies_of
 
 _MANY = 4096
 """A constant with more elements is a weight: no shape depends on it."""
+_SUM_AXES_ARE_INPUTS, _AXES_ARE_INPUTS = 13, 18
 _OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
 
 
@@ -37,9 +38,9 @@ class GraphView:
     """A graph of a model as the rewriting rules see it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        inferred = _infer_shapes(model).graph
+        graph = _infer_shapes(model).graph
         self.opset = self.opset_of(model)
-        values = (*inferred.value_info, *inferred.output, *inferred.input)
+        values = (*graph.value_info, *graph.output, *graph.input)
         self._types = dict(_types(values))
         self._types |= _types_backwards(model.graph, self._types, values)
         self.nodes = model.graph.node
@@ -86,9 +87,9 @@ def sort_nodes(graph: onnx.GraphProto) -> None:
     }
     if any(max(places, default=-1) >= place for place, places in before.items()):
         nodes = [graph.node[place] for place in TopologicalSorter(before).static_order()]
-        ordered = onnx.GraphProto(node=nodes)
+        copies = onnx.GraphProto(node=nodes)
         del graph.node[:]
-        graph.node.extend(ordered.node)
+        graph.node.extend(copies.node)
 
 
 def _reads(node: onnx.NodeProto) -> Iterable[str]:
@@ -160,14 +161,14 @@ def _types_backwards(
 ) -> dict[str, TensorType]:
     """Infers the input types of element-wise operators from their declared output."""
     elements = {value.name: value.type.tensor_type.elem_type for value in values}
-    inferred: dict[str, TensorType] = {}
+    input_types: dict[str, TensorType] = {}
     for node in reversed(graph.node):
         if operator_of(node) not in _OF_SINGLE_NUMBERS or node.input[0] in types:
             continue
-        after = types.get(node.output[0]) or inferred.get(node.output[0])
+        after = types.get(node.output[0]) or input_types.get(node.output[0])
         if after is not None and elements.get(node.input[0]):
-            inferred[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
-    return inferred
+            input_types[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
+    return input_types
 
 
 def _constant_of(node: onnx.NodeProto) -> dict[str, onnx.TensorProto]:
@@ -216,6 +217,14 @@ class Replacement:
         copy.input[:] = [names.get(name, name) for name in node.input]
         copy.output[:] = [names.get(name, "") for name in node.output]
         self.nodes.append(copy)
+
+    def add_reduction(
+        self, operator: str, value: str, axes: Sequence[int], opset: int, *, keepdims: int = 1
+    ) -> str:
+        """Adds a reduction along axes, which newer operator sets take as an input."""
+        if opset < (_SUM_AXES_ARE_INPUTS if operator == "ReduceSum" else _AXES_ARE_INPUTS):
+            return self.add(operator, [value], axes=list(axes), keepdims=keepdims)
+        return self.add(operator, [value, self.constant(axes, np.int64)], keepdims=keepdims)
 
     def constant(self, value: Any, dtype: Any = None, *, to: str | None = None) -> str:
         """Adds a constant and returns its name."""

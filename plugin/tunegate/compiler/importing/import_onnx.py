@@ -97,16 +97,16 @@ def legalize_and_fuse(model: ImportedModel, target: Any, *, channels_last: bool)
         else:
             module = own_kernels.with_running_sums_in_steps(module)
         with target:
-            legalized = with_cut_chains(_LEGALIZED(module))
-            grouped = relax.transform.FuseOps()(legalized)
-            module = relax.transform.FuseTIR()(grouped)
+            kernels = with_cut_chains(_LEGALIZED(module))
+            groups = relax.transform.FuseOps()(kernels)
+            module = relax.transform.FuseTIR()(groups)
         if str(target.kind.name) == "llvm":
             module = mark_constants(module)
         else:
             module = own_kernels.without_empty_tensors(module)
         nodes = [
             [name for place in places if (name := model.names[place])]
-            for places in nodes_of_calls(legalized, grouped)
+            for places in nodes_of_calls(kernels, groups)
         ]
         return with_kernel_nodes(module, nodes)
 
@@ -149,7 +149,7 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     text = str(error)
     for node in proto.graph.node:
         is_plain = not isinstance(error, NodeError) and "not supported" in text.lower()
-        if is_plain and _names(text, node.op_type):
+        if is_plain and node.op_type in re.split(r"[\s,'\[\]]+", text):
             return unsupported_operators(path, node)
     if fault := fault_of_shapes(proto.graph, GraphView(proto)):
         return f"{path}: {fault}."
@@ -158,11 +158,6 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     message = shorten(lines[-1]).rstrip(".") if lines else type(error).__name__
     return f"{path}: the compiler cannot import the model ({message})."
-
-
-def _names(text: str, op_type: str) -> bool:
-    words = text.replace(",", " ").replace("'", " ").replace("[", " ").replace("]", " ").split()
-    return op_type in words
 
 
 # TVM's ONNX importer, extended by our operators.

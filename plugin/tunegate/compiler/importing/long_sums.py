@@ -19,7 +19,7 @@ from tunegate.errors import UnsupportedModelError
 _MOST = 2**15
 """Longer sums are split. So many equal numbers come out up to 0.05% off."""
 _PART = 2**10
-_SOFTMAX_HAS_ONE_AXIS, _AXES_OF_SUM_ARE_INPUTS, _AXES_OF_MAX_ARE_INPUTS = 13, 13, 18
+_SOFTMAX_HAS_ONE_AXIS = 13
 _TOO_LONG = "it adds {:,} products, too many for float32"
 _BEFORE = {"ReduceL1": "Abs", "ReduceL2": "Mul", "ReduceSumSquare": "Mul"}
 """The operator of each number before the sum."""
@@ -61,7 +61,7 @@ def _split_reduction(place: _Place) -> list[onnx.NodeProto] | None:
         return None
     new, x, largest = graph_view.Replacement(node), node.input[0], ""
     if node.op_type == "ReduceLogSumExp":
-        largest = _largest(new, x, axes, view)
+        largest = new.add_reduction("ReduceMax", x, axes, view.opset)
         x = new.add("Exp", [new.add("Sub", [x, largest])])
     elif before := _BEFORE.get(node.op_type):
         x = new.add(before, [x] * (2 if before == "Mul" else 1))
@@ -87,13 +87,14 @@ def _split_softmax(place: _Place) -> list[onnx.NodeProto] | None:
     if math.prod(data[each] for each in axes) <= _MOST:
         return None
     new = graph_view.Replacement(node)
-    shifted = new.add("Sub", [node.input[0], _largest(new, node.input[0], axes, view)])
-    powers = new.add("Exp", [shifted])
+    largest = new.add_reduction("ReduceMax", node.input[0], axes, view.opset)
+    differences = new.add("Sub", [node.input[0], largest])
+    powers = new.add("Exp", [differences])
     sums = _sum(new, powers, data, axes, view)
     if node.op_type == "Softmax":
         new.add("Div", [powers, sums], to=node.output[0])
     else:
-        new.add("Sub", [shifted, new.add("Log", [sums])], to=node.output[0])
+        new.add("Sub", [differences, new.add("Log", [sums])], to=node.output[0])
     return new.nodes
 
 
@@ -183,15 +184,6 @@ def _axes_of(node: onnx.NodeProto, view: graph_view.GraphView, rank: int) -> Seq
     return sorted(int(axis) % rank for axis in numbers) if numbers else range(rank)
 
 
-def _largest(
-    new: graph_view.Replacement, x: str, axes: Sequence[int], view: graph_view.GraphView
-) -> str:
-    """Adds the largest numbers along the axes, which keep an extent of 1."""
-    if view.opset < _AXES_OF_MAX_ARE_INPUTS:
-        return new.add("ReduceMax", [x], axes=list(axes), keepdims=1)
-    return new.add("ReduceMax", [x, new.constant(list(axes), np.int64)], keepdims=1)
-
-
 def _sum(
     new: graph_view.Replacement,
     x: str,
@@ -209,18 +201,11 @@ def _sum(
                 zeros = np.zeros([*extents[:axis], rest, *extents[axis + 1 :]], np.float32)
                 x = new.add("Concat", [x, new.constant(zeros)], axis=axis)
             x = new.add_reshape(x, [*extents[:axis], parts, _PART, *extents[axis + 1 :]])
-            x = _sum_along(new, x, axis + 1, view, keepdims=0)
+            x = new.add_reduction("ReduceSum", x, [axis + 1], view.opset, keepdims=0)
             extents[axis] = parts
-        x = _sum_along(new, x, axis, view, keepdims=1)  # no reshape: images may change layout
+        # No reshape: images may change layout.
+        x = new.add_reduction("ReduceSum", x, [axis], view.opset)
     return x
-
-
-def _sum_along(
-    new: graph_view.Replacement, x: str, axis: int, view: graph_view.GraphView, *, keepdims: int
-) -> str:
-    if view.opset < _AXES_OF_SUM_ARE_INPUTS:
-        return new.add("ReduceSum", [x], axes=[axis], keepdims=keepdims)
-    return new.add("ReduceSum", [x, new.constant([axis], np.int64)], keepdims=keepdims)
 
 
 LONG_SUMS: Mapping[str, _Rule] = {

@@ -97,9 +97,9 @@ def _missing_constants(
     asks = isinstance(error, AttributeError) or _FOR_CONSTANTS.search(str(error))
     if constants is None or not asks:
         return ""
-    computed = ", ".join(name for name in node.input[1:] if name and name not in constants)
-    few = f"it needs {computed} as a constant of the model"
-    return f"is not supported by the compiler: {few}" if computed else ""
+    inputs = ", ".join(name for name in node.input[1:] if name and name not in constants)
+    few = f"it needs {inputs} as a constant of the model"
+    return f"is not supported by the compiler: {few}" if inputs else ""
 
 
 def _reason(node: onnx.NodeProto, error: Exception) -> str:

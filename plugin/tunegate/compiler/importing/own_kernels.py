@@ -65,10 +65,10 @@ def _of_images(builder: Any, call: Any) -> Any:
     image, regions = call.args
     regions = builder.emit(builder.call_te(_of_nearest_image, regions, image.ty.shape[0]))
     safe_call = relax.Call(call.op, [image, regions], call.attrs, call.ty_args)
-    pooled = call.op.get_attr("FLegalize")(builder, builder.normalize(safe_call))
+    result = call.op.get_attr("FLegalize")(builder, builder.normalize(safe_call))
     if not getattr(call.attrs, "aligned", False) or call.attrs.sample_ratio > 0:
-        return pooled
-    return builder.call_te(_zero_where_empty, builder.emit(pooled), regions)
+        return result
+    return builder.call_te(_zero_where_empty, builder.emit(result), regions)
 
 
 def _of_nearest_image(regions: Any, images: Any) -> Any:
@@ -81,13 +81,13 @@ def _of_nearest_image(regions: Any, images: Any) -> Any:
     return te.compute(regions.shape, nearest, name="nearest")
 
 
-def _zero_where_empty(pooled: Any, regions: Any) -> Any:
+def _zero_where_empty(numbers: Any, regions: Any) -> Any:
     def element(*at: Any) -> Any:
         row = at[0]
         has_size = tirx.all(*(regions[row, end] > regions[row, end - 2] for end in (3, 4)))
-        return tirx.Select(has_size, pooled[at], tirx.const(0, pooled.dtype))
+        return tirx.Select(has_size, numbers[at], tirx.const(0, numbers.dtype))
 
-    return te.compute(pooled.shape, element, name="written")
+    return te.compute(numbers.shape, element, name="written")
 
 
 def _extents_of_axis(call: Any) -> Sequence[int]:
@@ -141,10 +141,10 @@ def with_nan_and_infinity(module: Any) -> Any:
     another number, and a window of minus infinity in a pooling. For CUDA the text of a kernel keeps
     NaN (cuda_text.py). Whole numbers are divided so that no processor stops."""
     clone, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
-    for variable, legalized in module.functions.items():
-        if not isinstance(legalized, PrimFunc):
+    for variable, kernel in module.functions.items():
+        if not isinstance(kernel, PrimFunc):
             continue
-        function = structural_map(legalized, [(_DIVISIONS, _without_trap)])
+        function = structural_map(kernel, [(_DIVISIONS, _without_trap)])
         clone.update_func(variable, function)
         if variable.name_hint.startswith("max_pool"):
             clone.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
@@ -225,8 +225,8 @@ def _without_trap(division: Any) -> Any:
     # Without a sign it wraps: LLVM takes for granted that signed numbers do not. TVM takes for
     # granted that no number is subtracted from a smaller one.
     unsigned = f"u{dtype}"
-    flipped = tirx.bitwise_not(division.a.astype(unsigned))
-    negative = (flipped + tirx.const(1, unsigned)).astype(dtype)
+    complement = tirx.bitwise_not(division.a.astype(unsigned))
+    negative = (complement + tirx.const(1, unsigned)).astype(dtype)
     is_rest = isinstance(division, (tirx.Mod, tirx.FloorMod))
     return tirx.Select(is_minus_one, zero if is_rest else negative, quotient)
 
@@ -322,15 +322,15 @@ def with_running_sums_in_steps(module: Any) -> Any:
 @relax.expr_functor.mutator
 class _Steps(relax.PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
-        visited = self.visit_expr_post_order(call)
-        if not visited.op.same_as(_CUMSUM):
-            return visited
-        x, dtype = visited.args[0], str(call.ty.dtype)
+        new_call = self.visit_expr_post_order(call)
+        if not new_call.op.same_as(_CUMSUM):
+            return new_call
+        x, dtype = new_call.args[0], str(call.ty.dtype)
         if str(x.ty.dtype) != dtype:
             x = self.builder_.emit(relax.op.astype(x, dtype))
-        axis = int(visited.attrs.axis)
+        axis = int(new_call.attrs.axis)
         length = int(call.ty.shape[axis])
-        if visited.attrs.exclusive:
+        if new_call.attrs.exclusive:
             x = self._kernel(exclusive_sum, x, axis, 1)
         places = 1
         while places < length:

@@ -58,15 +58,15 @@ def _pads(
 ) -> Sequence[tuple[int, int]] | None:
     """Returns the pads of each axis, None if TVM finds them: of a window that is cut and reaches
     into pads that count, it counts what is in the image and in them."""
-    way, rank = attributes.get("auto_pad", b"NOTSET"), len(axes)
-    if way in _SAME:
+    auto_pad, rank = attributes.get("auto_pad", b"NOTSET"), len(axes)
+    if auto_pad in _SAME:
         if any(dilation != 1 for dilation in attributes.get("dilations", ())):
             raise UnsupportedModelError(
                 "ONNX Runtime leaves its dilations out of the pads that auto_pad stands for"
             )
-        return [axis.same(is_upper=way == b"SAME_UPPER") for axis in axes]
+        return [axis.same(is_upper=auto_pad == b"SAME_UPPER") for axis in axes]
     sizes = attributes.get("pads", (0,) * 2 * rank)
-    pads = [(0, 0) if way == b"VALID" else (sizes[at], sizes[at + rank]) for at in range(rank)]
+    pads = [(0, 0) if auto_pad == b"VALID" else (sizes[at], sizes[at + rank]) for at in range(rank)]
     if any(a.window > a.extent + sum(ends) for a, ends in zip(axes, pads, strict=True)):
         raise tvm.error.OpNotImplemented("its window is larger than its image")
     if not attributes.get("ceil_mode", 0):

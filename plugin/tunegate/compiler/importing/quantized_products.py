@@ -131,10 +131,10 @@ def rewrite_dynamic_quantization(
     scale = new.add("Where", [is_nothing, one, new.add("Div", [span, most])])
     scale = new.add("Identity", [scale], to=outputs[1] or None)
     exact = new.add("Clip", [new.add("Sub", [zero, new.add("Div", [low, scale])]), zero, most])
-    rounded = new.add("Round", [exact])
-    new.cast(rounded, onnx.TensorProto.UINT8, to=outputs[2] or None)
-    shifted = new.add("Add", [new.add("Round", [new.add("Div", [x, scale])]), rounded])
-    new.cast(new.add("Clip", [shifted, zero, most]), onnx.TensorProto.UINT8, to=outputs[0])
+    zero_point = new.add("Round", [exact])
+    new.cast(zero_point, onnx.TensorProto.UINT8, to=outputs[2] or None)
+    codes = new.add("Add", [new.add("Round", [new.add("Div", [x, scale])]), zero_point])
+    new.cast(new.add("Clip", [codes, zero, most]), onnx.TensorProto.UINT8, to=outputs[0])
     return new.nodes
 
 
@@ -146,11 +146,11 @@ def _add_rescaling(
     factor = new.add("Div", [new.add("Mul", scales), operands.flat(new, _SCALE)])
     exact = new.add("Mul", [new.cast(sums, onnx.TensorProto.FLOAT), factor])
     point = new.cast(operands.flat(new, _ZERO), onnx.TensorProto.FLOAT)
-    shifted = new.add("Add", [new.add("Round", [exact]), point])
+    codes = new.add("Add", [new.add("Round", [exact]), point])
     kind = operands.types[_ZERO]
     limits = np.iinfo(kind.dtype)
     bounds = [new.constant(value, np.float32) for value in (limits.min, limits.max)]
-    new.cast(new.add("Clip", [shifted, *bounds]), kind.elements, to=to)
+    new.cast(new.add("Clip", [codes, *bounds]), kind.elements, to=to)
 
 
 def _zero_of_b(new: graph_view.Replacement, operands: _Operands, view: graph_view.GraphView) -> str:

@@ -43,7 +43,7 @@ def lstm_step(new: graph_view.Replacement, projection: str, before: State, gates
     """Returns the next LSTM state. Gates in order: input, output, forget, cell."""
     gate, candidate, outward = gates.activations
     sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, gates.recurrent])])
-    into, out, forget, proposed = _gates(new, sums, gates.hidden, 4)
+    into, out, forget, proposal = _gates(new, sums, gates.hidden, 4)
     peepholes = gates.peepholes or ("", "", "")
     let_in = gate(new, _add_peephole(new, into, before.cell, peepholes[0]))
     if gates.is_coupled:
@@ -51,7 +51,7 @@ def lstm_step(new: graph_view.Replacement, projection: str, before: State, gates
     else:
         share = gate(new, _add_peephole(new, forget, before.cell, peepholes[2]))
     old = new.add("Mul", [share, before.cell])
-    cell = new.add("Add", [old, new.add("Mul", [let_in, candidate(new, proposed)])])
+    cell = new.add("Add", [old, new.add("Mul", [let_in, candidate(new, proposal)])])
     let_out = gate(new, _add_peephole(new, out, cell, peepholes[1]))
     return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
 
@@ -64,18 +64,18 @@ def gru_step(new: graph_view.Replacement, projection: str, before: State, gates:
     if gates.recurrent_bias:  # the reset gate scales what the product gives, bias included
         own = _gates(new, new.add("MatMul", [before.hidden, gates.recurrent]), size, 3)
         reset = gate(new, new.add("Add", [from_input[1], own[1]]))
-        scaled = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
+        from_state = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
     else:
         first = new.add_slice(gates.recurrent, 1, 0, 2 * size)
         own = _gates(new, new.add("MatMul", [before.hidden, first]), size, 2)
         reset = gate(new, new.add("Add", [from_input[1], own[1]]))
         last = new.add_slice(gates.recurrent, 1, 2 * size, 3 * size)
-        scaled = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
+        from_state = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
     update = gate(new, new.add("Add", [from_input[0], own[0]]))
-    proposed = candidate(new, new.add("Add", [from_input[2], scaled]))
+    proposal = candidate(new, new.add("Add", [from_input[2], from_state]))
     rest = new.add("Sub", [new.constant(1.0, np.float32), update])
     old = new.add("Mul", [update, before.hidden])
-    return State(new.add("Add", [new.add("Mul", [rest, proposed]), old]))
+    return State(new.add("Add", [new.add("Mul", [rest, proposal]), old]))
 
 
 def rnn_step(new: graph_view.Replacement, projection: str, before: State, gates: Gates) -> State:
@@ -221,10 +221,11 @@ class _Unrolling:
     def direction(self, number: int, activations: Sequence[Activation]) -> _Direction:
         """Unrolls one direction."""
         gates, projection = self._gates(number, activations), self._projection(number)
-        state = self._first_state(number)
+        cell = self._initial(_CELL, number) if self._node.op_type == "LSTM" else ""
+        state = State(self._initial(_HIDDEN, number), cell)
         outputs = [""] * self._extents.steps
         for step in self._order(number):
-            row = self._row(projection, step)
+            row = self.new.add("Gather", [projection, self.new.constant(step, np.int64)], axis=0)
             step_outputs = self._kind.step(self.new, row, state, gates)
             outputs[step], state = self._mask_step(step_outputs, state, step)
         return _Direction(outputs, self._last_state(state))
@@ -237,13 +238,13 @@ class _Unrolling:
             shape = [1, 1, size.batch, size.hidden]
             steps = zip(*(one.outputs for one in ran), strict=True)
             rows = [new.add_reshape(name, shape) for step in steps for name in step]
-            ordered = new.add("Concat", rows, axis=0)
+            sequence = new.add("Concat", rows, axis=0)
             whole = [size.steps, len(ran), size.batch, size.hidden]
             if self._is_batch_first:
-                apart = new.add_reshape(ordered, whole)
+                apart = new.add_reshape(sequence, whole)
                 new.add("Transpose", [apart], to=names[0], perm=[2, 0, 1, 3])
             else:
-                new.add_reshape(ordered, whole, to=names[0])
+                new.add_reshape(sequence, whole, to=names[0])
         for output, lasts in zip(
             names[1:], zip(*(one.last for one in ran), strict=True), strict=True
         ):
@@ -266,10 +267,10 @@ class _Unrolling:
             x = self.new.add("Transpose", [x], perm=[1, 0, 2])
         return self.new.add_reshape(x, [size.steps * size.batch, size.inputs])
 
-    def _direction_slice(self, place: int, number: int) -> str:
-        """Returns one direction's slice of an input: entry `number` of the first axis."""
+    def _direction_slice(self, place: int, number: int, axis: int = 0) -> str:
+        """Returns one direction's slice of an input: entry `number` of an axis."""
         index = self.new.constant(number, np.int64)
-        return self.new.add("Gather", [self._node.input[place], index], axis=0)
+        return self.new.add("Gather", [self._node.input[place], index], axis=axis)
 
     def _projection(self, number: int) -> str:
         """Returns the inputs' products plus biases, `[steps, batch, gates * hidden]`."""
@@ -296,8 +297,7 @@ class _Unrolling:
         new, hidden = self.new, self._extents.hidden
         bias = ""
         if self._scales_bias():
-            zeros = new.constant(np.zeros(hidden, np.float32))
-            bias = zeros
+            bias = new.constant(np.zeros(hidden, np.float32))
             if self._input(_BIAS):
                 bias = new.add_slice(self._biases(number)[1], 0, 2 * hidden, 3 * hidden)
         peepholes: tuple[str, ...] = ()
@@ -317,26 +317,16 @@ class _Unrolling:
         behind = [clip_before(self._node, activation) for activation in activations[:gates]]
         return [*behind, *activations[gates:]]
 
-    def _first_state(self, number: int) -> State:
-        is_lstm = self._node.op_type == "LSTM"
-        cell = self._initial(_CELL, number) if is_lstm else ""
-        return State(self._initial(_HIDDEN, number), cell)
-
     def _initial(self, place: int, number: int) -> str:
         size = self._extents
         if not self._input(place):
             return self.new.constant(np.zeros((size.batch, size.hidden), np.float32))
-        axis = 1 if self._is_batch_first else 0
-        index = self.new.constant(number, np.int64)
-        return self.new.add("Gather", [self._node.input[place], index], axis=axis)
+        return self._direction_slice(place, number, 1 if self._is_batch_first else 0)
 
     def _order(self, number: int) -> Sequence[int]:
         steps = range(self._extents.steps)
         direction = cast("str", graph_view.attribute(self._node, "direction", "forward"))
         return steps[::-1] if direction == "reverse" or number else steps
-
-    def _row(self, projection: str, step: int) -> str:
-        return self.new.add("Gather", [projection, self.new.constant(step, np.int64)], axis=0)
 
     def _masks_of(self, view: graph_view.GraphView) -> list[str]:
         """Returns a mask per step of the sequences that are not over yet, `[batch, 1]`; empty if

@@ -54,23 +54,23 @@ def rewrite_reduction(
         return None
     (count,) = axes_type.shape
     sets = _possible(data, result, count, is_kept=bool(graph_view.attribute(node, "keepdims", 1)))
-    return _chosen_by_axes(node, data, result, sets) if sets else None
+    return _over_named_axes(node, data, result, sets) if sets else None
 
 
-def _chosen_by_axes(
+def _over_named_axes(
     node: onnx.NodeProto,
     data: graph_view.TensorType,
     result: graph_view.TensorType,
     sets: list[tuple[int, ...]],
 ) -> list[onnx.NodeProto]:
-    """Returns the reduction over one of these sets of axes, which is chosen at run time."""
+    """Returns the reduction over one of these sets of axes, which is is_named at run time."""
     new, weights = graph_view.Replacement(node), [0] * data.rank
     for place, axis in enumerate(_wide(data)):
         weights[axis] = 2**place
     first, *others = [_over(new, node, axes, result) for axes in sets]
     for axes, other in zip(sets[1:], others, strict=True):
-        chosen = _is_chosen(new, node.input[1], weights, axes)
-        first = new.add("Where", [chosen, other, first])
+        is_named = _names_axes(new, node.input[1], weights, axes)
+        first = new.add("Where", [is_named, other, first])
     new.add("Identity", [first], to=node.output[0])
     return new.nodes
 
@@ -92,8 +92,8 @@ def extreme(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     is_limit = new.cast(new.add("Equal", [node.input[0], limit]), onnx.TensorProto.INT32)
     are_all = new.add("ReduceMin", [is_limit, *node.input[1:]], **options)
     finite = new.add(node.op_type, node.input, **options)
-    chosen = new.cast(are_all, onnx.TensorProto.BOOL)
-    new.add("Where", [chosen, limit, finite], to=node.output[0])
+    is_endless = new.cast(are_all, onnx.TensorProto.BOOL)
+    new.add("Where", [is_endless, limit, finite], to=node.output[0])
     return new.nodes
 
 
@@ -109,8 +109,8 @@ def cumulative(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.No
     value = node.input[0]
     for number in range(data.rank):
         along = new.add(node.op_type, [node.input[0], new.constant(number, np.int64)], **options)
-        chosen = _is_chosen(new, axis, range(data.rank), (number,))
-        value = new.add("Where", [chosen, along, value])
+        is_named = _names_axes(new, axis, range(data.rank), (number,))
+        value = new.add("Where", [is_named, along, value])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
 
@@ -121,16 +121,16 @@ def _possible(
     """Returns the sets of axes whose reduction gives the result's extents; sets that differ in axes
     of extent 1 are one. Raises UnsupportedModelError if they may be too many."""
     wide, wide_after = _wide(data), _wide(result)
-    reduced = max(len(wide) - len(wide_after), 0)
-    choices = math.comb(len(wide), reduced)
+    missing = max(len(wide) - len(wide_after), 0)
+    choices = math.comb(len(wide), missing)
     if choices > _MOST_SETS:
         raise UnsupportedModelError(f"its axes are an input, one of {choices:,} sets")
     narrow = [axis for axis, extent in enumerate(data.shape) if extent == 1]
-    rest = narrow[: (count or data.rank) - reduced]
+    rest = narrow[: (count or data.rank) - missing]
     extents = [result.shape[axis] for axis in wide_after]
     return [
         tuple(sorted((*axes, *rest)))
-        for axes in combinations(wide, reduced)
+        for axes in combinations(wide, missing)
         if [data.shape[axis] for axis in wide if axis not in axes] == extents
         and not (is_kept and any(axis in axes for axis in wide_after))
     ]
@@ -159,13 +159,13 @@ def _over(
     return value if keepdims else new.add_reshape(value, result.shape)
 
 
-def _is_chosen(
+def _names_axes(
     new: graph_view.Replacement, axes: str, weights: Sequence[int], reduced_axes: tuple[int, ...]
 ) -> str:
     """Returns a boolean graph value: whether the input names these axes, in any order, counted from
     either end. The sum of the `weights` of its axes tells a set from the others."""
-    ranked = new.constant(len(weights), np.int64)
-    place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
+    count = new.constant(len(weights), np.int64)
+    place = new.add("Mod", [new.add("Add", [axes, count]), count])
     numbers = new.add("Gather", [new.constant(weights, np.int64), place])
     sums = new.add("ReduceSum", [numbers, new.constant([0], np.int64)], keepdims=0)
     return new.add("Equal", [sums, new.constant(sum(weights[a] for a in reduced_axes), np.int64)])
@@ -304,8 +304,8 @@ def picked_features(
         return None
     new = graph_view.Replacement(node)
     places = new.add_reshape(node.input[1], [-1])
-    picked = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
-    new.add_reshape(picked, result.shape, to=node.output[0])
+    features = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
+    new.add_reshape(features, result.shape, to=node.output[0])
     return new.nodes
 
 

@@ -78,12 +78,12 @@ def as_written_before(node: onnx.NodeProto, view: GraphView) -> None:
     what it was: ONNX's converter leaves them out, and their defaults compute other numbers. Raises
     UnsupportedModelError for one that no attributes describe."""
     scales = view.constant(operand(node, _SCALES))
-    added = {"coordinate_transformation_mode": "asymmetric"}
+    attributes = {"coordinate_transformation_mode": "asymmetric"}
     if attribute(node, "mode", "nearest") == "nearest":
         if scales is None or ((scales > 1).any() and (scales < 1).any()):
             raise UnsupportedModelError("it may shrink one axis and stretch another")
-        added["nearest_mode"] = "ceil" if (scales < 1).any() else "floor"
-    node.attribute.extend(onnx.helper.make_attribute(*item) for item in added.items())
+        attributes["nearest_mode"] = "ceil" if (scales < 1).any() else "floor"
+    node.attribute.extend(onnx.helper.make_attribute(*item) for item in attributes.items())
 
 
 def refuse_upsample(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
@@ -101,7 +101,7 @@ def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:
     return all(view.constant(name) is not None for name in names)
 
 
-_WAYS = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
+_COORDINATES = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
 _IMAGE_RANK = 4
 
 
@@ -116,7 +116,12 @@ def _is_of_tvm(
     is_image = data.rank == _IMAGE_RANK and data.shape[:2] == result.shape[:2]
     coordinates = attribute(node, "coordinate_transformation_mode", "half_pixel")
     policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
-    if not is_image or coordinates not in _WAYS or policy != "stretch" or attribute(node, "axes"):
+    if (
+        not is_image
+        or coordinates not in _COORDINATES
+        or policy != "stretch"
+        or attribute(node, "axes")
+    ):
         return False
     if coordinates == "align_corners" and 1 in result.shape:  # TVM divides by the extent less one
         return False
@@ -135,7 +140,7 @@ class _Resizing:
         self._node = node
         self._mode = attribute(node, "mode", "nearest")
         self._count_of_axes = count_of_axes
-        self._way = attribute(node, "coordinate_transformation_mode", "half_pixel")
+        self._coordinates = attribute(node, "coordinate_transformation_mode", "half_pixel")
 
     def scales(self, before: list[int], after: list[int]) -> str:
         """Returns one scale per axis."""
@@ -155,7 +160,7 @@ class _Resizing:
         """Returns the source positions of the new elements along an axis."""
         new, number = self.new, self._number
         count = new.constant(range(after), np.float32)
-        match self._way:
+        match self._coordinates:
             case "align_corners":
                 step = (before - 1) / (after - 1) if after > 1 else 0
                 return new.add("Mul", [count, number(step)])
@@ -163,13 +168,13 @@ class _Resizing:
                 return new.add("Div", [count, scale])
             case "tf_crop_and_resize":
                 is_whole = new.add("Equal", [scale, number(1)])  # whatever the region says
-                cropped = self._crop_positions(count, before, after, place)
-                return new.add("Where", [is_whole, count, cropped])
+                inside = self._crop_positions(count, before, after, place)
+                return new.add("Where", [is_whole, count, inside])
             case "pytorch_half_pixel" if after == 1:
                 return new.constant([0], np.float32)
         half = new.add("Div", [new.add("Add", [count, number(0.5)]), scale])
         half = new.add("Sub", [half, number(0.5)])
-        if self._way != "half_pixel_symmetric":
+        if self._coordinates != "half_pixel_symmetric":
             return half
         exact = new.add("Mul", [scale, number(before)])
         rest = new.add("Sub", [number(1), new.add("Div", [number(after), exact])])
@@ -180,15 +185,15 @@ class _Resizing:
         if self._mode == "nearest":
             places = self._inside(self._round(axis.places), axis.before)
             places = self.new.cast(places, onnx.TensorProto.INT64)
-            picked = self.new.add("Gather", [value, places], axis=axis.number)
-            return self._fill_outside(picked, axis, rank)
+            nearest = self.new.add("Gather", [value, places], axis=axis.number)
+            return self._fill_outside(nearest, axis, rank)
         order = [number for number in range(rank) if number != axis.number] + [axis.number]
         back = [order.index(number) for number in range(rank)]
-        turned = self.new.add("Transpose", [value], perm=order)
+        rows = self.new.add("Transpose", [value], perm=order)
         matrix = self._linear(axis) if self._mode == "linear" else self._cubic(axis)
-        product = self.new.add("MatMul", [turned, matrix])
-        resized = self.new.add("Transpose", [product], perm=back)
-        return self._fill_outside(resized, axis, rank)
+        product = self.new.add("MatMul", [rows, matrix])
+        result = self.new.add("Transpose", [product], perm=back)
+        return self._fill_outside(result, axis, rank)
 
     def _crop_positions(self, count: str, before: int, after: int, place: int) -> str:
         """Returns positions inside a region whose ends are fractions of the axis."""
@@ -217,8 +222,9 @@ class _Resizing:
 
     def _linear(self, axis: _Axis) -> str:
         """Returns the interpolation weights, `[before, after]`."""
-        new = self.new
-        distance = self._distance(self._inside(axis.places, axis.before), axis.before)
+        new, places = self.new, self._inside(axis.places, axis.before)
+        column = new.constant(np.arange(axis.before).reshape(-1, 1), np.float32)
+        distance = new.add("Abs", [new.add("Sub", [column, places])])
         return new.add("Relu", [new.add("Sub", [self._number(1), distance])])
 
     def _cubic(self, axis: _Axis) -> str:
@@ -258,10 +264,6 @@ class _Resizing:
             value = new.add("Add", [new.add("Mul", [value, distance]), self._number(term)])
         return value
 
-    def _distance(self, places: str, before: int) -> str:
-        column = self.new.constant(np.arange(before).reshape(-1, 1), np.float32)
-        return self.new.add("Abs", [self.new.add("Sub", [column, places])])
-
     def _inside(self, places: str, before: int) -> str:
         bounds = [self._number(0), self._number(before - 1)]
         return self.new.add("Clip", [places, *bounds])
@@ -269,7 +271,7 @@ class _Resizing:
     def _fill_outside(self, value: str, axis: _Axis, rank: int) -> str:
         """Returns the value where the position is inside of the axis, else the fill; only crops lie
         outside."""
-        if self._way != "tf_crop_and_resize":
+        if self._coordinates != "tf_crop_and_resize":
             return value
         new = self.new
         low = new.add("Less", [axis.places, self._number(0)])

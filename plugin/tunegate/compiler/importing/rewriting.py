@@ -118,12 +118,12 @@ def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
         try:
             onnx.save(model, before)
             write_optimized(before, after)
-            folded = onnx.load(after)
+            lighter = onnx.load(after)
         except Exception:
             return model
-    for value in [value for value in folded.graph.input if value.name not in names]:
-        folded.graph.input.remove(value)  # initializers that it lists as inputs
-    return folded
+    for value in [value for value in lighter.graph.input if value.name not in names]:
+        lighter.graph.input.remove(value)  # initializers that it lists as inputs
+    return lighter
 
 
 # Models that TVM would build wrong or fail on with an unclear error: rejected by operator.

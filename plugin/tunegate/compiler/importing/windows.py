@@ -31,7 +31,9 @@ def rewrite_slice(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx
     extents = new.constant(window.data.shape, np.int64)
     zero = new.constant(0, np.int64)
     is_back = new.add("Less", [steps, zero])
-    last = new.add("Where", [is_back, new.add("Sub", [extents, _one(new)]), extents])
+    last = new.add(
+        "Where", [is_back, new.add("Sub", [extents, new.constant(1, np.int64)]), extents]
+    )
     from_end = new.add("Less", [starts, zero])
     starts = new.add("Where", [from_end, new.add("Add", [starts, extents]), starts])
     starts = new.add("Min", [new.add("Max", [starts, zero]), last])
@@ -126,8 +128,8 @@ class _Spread:
         axis_numbers = new.cast(
             axes or new.constant(range(count), np.int64), onnx.TensorProto.INT64
         )
-        ranked = new.constant(rank, np.int64)
-        place = new.add("Mod", [new.add("Add", [axis_numbers, ranked]), ranked])
+        modulus = new.constant(rank, np.int64)
+        place = new.add("Mod", [new.add("Add", [axis_numbers, modulus]), modulus])
         every = new.constant(np.arange(rank).reshape(rank, 1), np.int64)
         self._is_axis = new.add("Equal", [new.add_reshape(place, [1, count]), every])
 
@@ -158,10 +160,6 @@ def _length(name: str, view: graph_view.GraphView) -> int | None:
     """Returns the length of a one-dimensional operand, None if unknown."""
     kind = view.type_of(name)
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
-
-
-def _one(new: graph_view.Replacement) -> str:
-    return new.constant(1, np.int64)
 
 
 def _range(new: graph_view.Replacement, count: int) -> str:

@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 Layout = Literal["nhwc", "nchw"]
 """The position of an image's channels: last or first."""
 _TRANSPOSED = "relax.nn.conv2d_transpose"
-_CHANNELS_LAST = {
+CHANNELS_LAST = {
     "relax.nn.conv1d": ["NWC", "WIO", "NWC"],
     "relax.nn.conv2d": ["NHWC", "HWIO", "NHWC"],
 }
@@ -41,12 +41,8 @@ def channels_last(module: Any) -> Any:
     compiler divides by zero on scalars."""
     if not _has_convolution(module):
         return _try_converting(module, lambda plain: plain) or module
-    together = _try_converting(module, _convert_together)
+    together = _try_converting(module, relax.transform.ConvertLayout({}, _wanted_layouts))
     return together or _try_converting(module, with_turned_convolutions) or module
-
-
-def _convert_together(module: Any) -> Any:
-    return relax.transform.ConvertLayout({}, _wanted_layouts)(module)
 
 
 def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
@@ -61,11 +57,11 @@ def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
 def _has_convolution(module: Any) -> bool:
     values = (binding.value for block in module["main"].body.blocks for binding in block.bindings)
     names = {getattr(getattr(value, "op", None), "name", "") for value in values}
-    return not names.isdisjoint(_CHANNELS_LAST)
+    return not names.isdisjoint(CHANNELS_LAST)
 
 
 def _wanted_layouts(call: Any) -> dict[str, list[str]]:
-    of_operator = (_CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
+    of_operator = (CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
     return {call.op.name: of_operator} if of_operator else {}
 
 
@@ -136,16 +132,15 @@ _QUANTIZING = {
 def without_inverse_transposes(module: Any) -> Any:
     """Returns the module with transposes moved behind such operators and without pairs that cancel;
     the module unchanged if that leaves no fewer transposes."""
-    main = module["main"]
-    moved = _TransposeSinker(module).visit_expr(main)
-    changed = relax.transform.DeadCodeElimination()(_replace_main(module, moved))
-    return changed if _transposes(changed) < _transposes(module) else module
+    main = _TransposeSinker(module).visit_expr(module["main"])
+    candidate = relax.transform.DeadCodeElimination()(_replace_main(module, main))
+    return candidate if _transposes(candidate) < _transposes(module) else module
 
 
 def _replace_main(module: Any, main: Any) -> Any:
-    changed = module.clone()
-    changed.update_func(changed.get_global_var("main"), main)
-    return relax.transform.CanonicalizeBindings()(changed)
+    copy = module.clone()
+    copy.update_func(copy.get_global_var("main"), main)
+    return relax.transform.CanonicalizeBindings()(copy)
 
 
 def _transposes(module: Any) -> int:
@@ -222,8 +217,8 @@ def _turned_back(value: Any, axes: tuple[int, ...]) -> Any | None:
     if numbers.size == 1:
         return value
     whole = numbers.reshape((1,) * (len(axes) - numbers.ndim) + numbers.shape)
-    turned = np.ascontiguousarray(whole.transpose(_inverse(axes)))
-    return relax.const(turned, str(turned.dtype))
+    original = np.ascontiguousarray(whole.transpose(_inverse(axes)))
+    return relax.const(original, str(original.dtype))
 
 
 def _axes(transpose: Any) -> tuple[int, ...]:
@@ -247,10 +242,7 @@ _OPERATORS_TO_TURN = {"relax.nn.conv1d": relax.op.nn.conv1d, "relax.nn.conv2d": 
 
 def with_turned_convolutions(module: Any) -> Any:
     """Returns the module with converted convolutions, its inputs and outputs unchanged."""
-    turned = module.clone()
-    main = _Turned(module).visit_expr(module["main"])
-    turned.update_func(turned.get_global_var("main"), main)
-    return turned
+    return _replace_main(module, _Turned(module).visit_expr(module["main"]))
 
 
 @relax.expr_functor.mutator
@@ -261,7 +253,7 @@ class _Turned(relax.PyExprMutator):  # type: ignore[misc]
         if name not in _OPERATORS_TO_TURN or not _is_turnable(attributes):
             return call
         image, weights = call.args
-        of_image, of_weights, of_output = _CHANNELS_LAST[name]
+        of_image, of_weights, of_output = CHANNELS_LAST[name]
         pixels = range(2, len(of_image))
         convolution = _OPERATORS_TO_TURN[name](
             self.builder_.emit(relax.op.permute_dims(image, [0, *pixels, 1])),

@@ -14,7 +14,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import BufferStore, FloorDiv, FloorMod, For, IntImm, Var
 
-from tunegate.compiler.layouts.layout import ELEMENTWISE
+from tunegate.compiler.layouts.layout import CHANNELS_LAST, ELEMENTWISE
 from tunegate.compiler.schedules.product_tiles import register_tile, sums_per_read
 from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import vector_registers
@@ -33,23 +33,23 @@ class Digit(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One argument in a new layout. `read` and `written` name the loop digits of each dimension
-    before and after; None is a dimension of one."""
+    """One argument in a new layout. `before` and `after` have the loop digit of each dimension;
+    None is a dimension of one."""
 
     argument: int
-    read: tuple[Digit | None, ...]
-    written: tuple[Digit | None, ...]
+    before: tuple[Digit | None, ...]
+    after: tuple[Digit | None, ...]
 
     def of(self, value: np.ndarray) -> np.ndarray:
         """Returns the argument in its new layout: any shape whose dimensions have the extents of
-        `read`, in the same dtype, contiguous."""
-        read, written = ([d for d in digits if d] for digits in (self.read, self.written))
-        value = value.reshape([digit.extent for digit in read])
-        value = value.transpose([read.index(digit) for digit in _by_axis(read)])
-        parts = _by_axis(written)
+        `before`, in the same dtype, contiguous."""
+        before, after = ([d for d in digits if d] for digits in (self.before, self.after))
+        value = value.reshape([digit.extent for digit in before])
+        value = value.transpose([before.index(digit) for digit in _by_axis(before)])
+        parts = _by_axis(after)
         value = value.reshape([digit.extent for digit in parts])
-        value = value.transpose([parts.index(digit) for digit in written])
-        shape = [digit.extent if digit else 1 for digit in self.written]
+        value = value.transpose([parts.index(digit) for digit in after])
+        shape = [digit.extent if digit else 1 for digit in self.after]
         return np.ascontiguousarray(value.reshape(shape))
 
 
@@ -61,11 +61,10 @@ def moves_of(prepack: Any) -> tuple[Move, ...] | None:
     buffers, body = list(prepack.params), prepack.body.block.body
     moves: dict[int, Move] = {}
     for nest in getattr(body, "seq", [body]):
-        placed = _buffer_and_move(nest, buffers)
-        if placed is None:
+        item = _buffer_and_move(nest, buffers)
+        if item is None:
             return None
-        output, move = placed
-        moves[output] = move
+        moves.update([item])
     outputs = range(len(buffers) - len(moves), len(buffers))
     return tuple(moves[output] for output in outputs) if set(moves) == set(outputs) else None
 
@@ -82,15 +81,11 @@ def _buffer_and_move(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | No
     axes = [variable.var for variable in block.iter_vars]
     loops = tuple(int(variable.dom.extent) for variable in block.iter_vars)
     output, argument = _number(buffers, store.buffer), _number(buffers, store.value.source)
-    read, written = (_digits(i, axes, loops) for i in (store.value.indices, store.indices))
-    if output is None or argument is None or read is None or written is None:
+    before, after = (_digits(i, axes, loops) for i in (store.value.indices, store.indices))
+    if output is None or argument is None or before is None or after is None:
         return None
-    is_all = all(_size(buffers[n]) == math.prod(loops) for n in (output, argument))
-    return (output, Move(argument, read, written)) if is_all else None
-
-
-def _size(buffer: Any) -> int:
-    return math.prod(int(extent) for extent in buffer.shape)
+    sizes = {math.prod(map(int, buffers[n].shape)) for n in (output, argument)}
+    return (output, Move(argument, before, after)) if sizes == {math.prod(loops)} else None
 
 
 def _number(buffers: Sequence[Any], target: Any) -> int | None:
@@ -155,11 +150,6 @@ def with_moved_constants(module: Any) -> Any:
     return _fold(module, _Moving(module))
 
 
-def with_packed_constants(module: Any) -> Any:
-    """Returns a Relax module of scheduled functions with every pure packing of constants folded."""
-    return _fold(module, _Packing(module))
-
-
 def _fold(module: Any, folding: Any) -> Any:
     for variable, function in list(module.functions.items()):
         if isinstance(function, relax.Function):
@@ -173,11 +163,11 @@ def _fold(module: Any, folding: Any) -> Any:
 @mutator
 class _Moving(PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
-        visited = self.visit_expr_post_order(call)
+        new_call = self.visit_expr_post_order(call)
         move = _MOVES.get(getattr(call.op, "name", ""))
-        value = None if move is None else _numbers(_definition(visited.args[0], self))
-        moved = None if move is None or value is None else move(value, call)
-        return visited if moved is None else _constant(moved)
+        value = None if move is None else _numbers(_definition(new_call.args[0], self))
+        result = None if move is None or value is None else move(value, call)
+        return new_call if result is None else _constant(result)
 
 
 @mutator
@@ -187,19 +177,19 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         self._module = module
 
     def visit_call_(self, call: Any) -> Any:
-        visited = self.visit_expr_post_order(call)
+        new_call = self.visit_expr_post_order(call)
         if getattr(call.op, "name", "") != "relax.call_tir":
-            return visited
-        arguments = [_definition(argument, self) for argument in visited.args[1].fields]
+            return new_call
+        arguments = [_definition(argument, self) for argument in new_call.args[1].fields]
         is_constant = all(isinstance(argument, tvm.ir.GenericConst) for argument in arguments)
         moves = moves_of(self._module[call.args[0]]) if is_constant else None
         # Only now: reading copies weights, and other kernels need no packing.
         constants = [] if moves is None else [_numbers(argument) for argument in arguments]
         values = [constant for constant in constants if constant is not None]
         if moves is None or len(values) < len(constants):
-            return visited
-        packed = [_constant(move.of(values[move.argument])) for move in moves]
-        return packed[0] if len(packed) == 1 else relax.Tuple(packed)
+            return new_call
+        results = [_constant(move.of(values[move.argument])) for move in moves]
+        return results[0] if len(results) == 1 else relax.Tuple(results)
 
 
 def _definition(argument: Any, scope: Any) -> Any:
@@ -248,10 +238,6 @@ _MOVES: dict[str, Callable[[np.ndarray, Any], np.ndarray | None]] = {
 # is too much of the result is cut off behind the element-wise operators that follow: they still
 # fuse with the product.
 
-_LAST_CHANNELS = {
-    "relax.nn.conv1d": ("NWC", "WIO", "NWC"),
-    "relax.nn.conv2d": ("NHWC", "HWIO", "NHWC"),
-}
 _PRODUCT = "relax.matmul"
 _MATRIX = 2
 _MAX_VECTORS = 8
@@ -276,33 +262,33 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
         }
 
     def visit_call_(self, call: Any) -> Any:
-        visited = self.visit_expr_post_order(call)
+        new_call = self.visit_expr_post_order(call)
         if getattr(call.op, "name", "") in ELEMENTWISE:
-            return self._behind(visited, call)
-        weights = _numbers(_definition(visited.args[1], self)) if _is_product(call) else None
+            return self._behind(new_call, call)
+        weights = _numbers(_definition(new_call.args[1], self)) if _is_product(call) else None
         if weights is None or weights.dtype != np.float32 or not _is_static(call):
-            return visited
+            return new_call
         extents = [int(extent) for extent in call.ty.shape]
         columns = _padded_extent(extents, self._has)
         if columns == extents[-1] or weights.shape[-1] != extents[-1]:
-            return visited
-        wide = relax.Call(visited.op, [visited.args[0], _pad(weights, columns)], visited.attrs)
+            return new_call
+        wide = relax.Call(new_call.op, [new_call.args[0], _pad(weights, columns)], new_call.attrs)
         return self._slice_of_wide(wide, call)
 
-    def _behind(self, visited: Any, call: Any) -> Any:
+    def _behind(self, new_call: Any, call: Any) -> Any:
         """Returns an element-wise operator with its cuts behind it, if all operands can be wide."""
-        wide = [self._before_cut(argument) for argument in visited.args]
+        wide = [self._before_cut(argument) for argument in new_call.args]
         widths = {int(each.ty.shape[-1]) for each in wide if each is not None}
         if len(widths) != 1 or not _is_static(call):
-            return visited
+            return new_call
         (width,), extent = widths, int(call.ty.shape[-1])
         operands = [
             self._widen_operand(argument, extent, width) if each is None else each
-            for argument, each in zip(visited.args, wide, strict=True)
+            for argument, each in zip(new_call.args, wide, strict=True)
         ]
         if any(operand is None for operand in operands):
-            return visited
-        return self._slice_of_wide(relax.Call(visited.op, operands, visited.attrs), call)
+            return new_call
+        return self._slice_of_wide(relax.Call(new_call.op, operands, new_call.attrs), call)
 
     def _slice_of_wide(self, wide: Any, call: Any) -> Any:
         """Returns the part of `wide` that stands for `call`, and gives it the same name."""
@@ -327,10 +313,10 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
 
 def _is_product(call: Any) -> bool:
     name, attributes = getattr(call.op, "name", ""), call.attrs
-    if name not in _LAST_CHANNELS:
+    if name not in CHANNELS_LAST:
         return name == _PRODUCT and len(call.args[1].ty.shape) == _MATRIX
     layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout)
-    return tuple(map(str, layouts)) == _LAST_CHANNELS[name] and int(attributes.groups) == 1
+    return [*map(str, layouts)] == CHANNELS_LAST[name] and int(attributes.groups) == 1
 
 
 def _is_static(call: Any) -> bool:
@@ -372,12 +358,12 @@ _ROOT = "root"
 
 def mark_constants(module: Any) -> Any:
     """Returns a fused Relax module whose functions know their constant arguments."""
-    marked = relax.transform.AttachAttrLayoutFreeBuffers()(module)
-    for variable, function in list(marked.functions.items()):
+    copy = relax.transform.AttachAttrLayoutFreeBuffers()(module)
+    for variable, function in list(copy.functions.items()):
         attributes = getattr(function, "attrs", None)
         if attributes and ATTRIBUTE in attributes and not len(attributes[ATTRIBUTE]):
-            marked.update_func(variable, function.without_attr(ATTRIBUTE))
-    return marked
+            copy.update_func(variable, function.without_attr(ATTRIBUTE))
+    return copy
 
 
 def unmark_constants(workload: Workload) -> Workload:
@@ -387,8 +373,9 @@ def unmark_constants(workload: Workload) -> Workload:
 
 def fold_packing(module: Any) -> Any:
     """Returns a Relax module of scheduled functions with the packing of constants folded."""
-    split = with_packed_constants(_split_kernels(module))
-    return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
+    split = _split_kernels(module)
+    folded_module = relax.transform.FoldConstant()(_fold(split, _Packing(split)))
+    return relax.transform.DeadCodeElimination()(folded_module)
 
 
 def _split_kernels(module: Any) -> Any:
@@ -399,13 +386,13 @@ def _split_kernels(module: Any) -> Any:
 def _add_roots(module: Any) -> Any:
     """Returns the module with a root around each single-block kernel (as a scatter): the compiler's
     split needs one (split_layout_rewrite_preproc.cc)."""
-    rooted = tvm.IRModule(module.functions, attrs=module.attrs)
+    copy = tvm.IRModule(module.functions, attrs=module.attrs)
     for variable, function in module.functions.items():
         body = getattr(function, "body", None)
         if isinstance(body, SBlockRealize) and body.block.name_hint != _ROOT:
             root = SBlock([], [], [], _ROOT, body)
-            rooted.update_func(variable, function.with_body(SBlockRealize([], True, root)))
-    return rooted
+            copy.update_func(variable, function.with_body(SBlockRealize([], True, root)))
+    return copy
 
 
 class ArgumentSource(NamedTuple):
@@ -416,13 +403,13 @@ class ArgumentSource(NamedTuple):
 
 
 class SplitKernel(NamedTuple):
-    """A kernel and its packing. The arguments `packs` get a new layout, as buffers of the types
-    `packed`: by `moves`, one for each, or, if these are None, by the function `prepack` of
+    """A kernel and its packing. The arguments `packs` get a new layout, as buffers of the
+    `packed_types`: by `moves`, one for each, or, if these are None, by the function `prepack` of
     `module`, which has `main`."""
 
     module: Any
     packs: tuple[int, ...]
-    packed: tuple[Any, ...]
+    packed_types: tuple[Any, ...]
     sources: tuple[ArgumentSource, ...]
     moves: tuple[Move, ...] | None = None
 
@@ -447,7 +434,7 @@ def split_kernel(module: Any) -> SplitKernel:
     return SplitKernel(
         module=tvm.IRModule(functions),
         packs=tuple(names[argument].place for argument in prepack.arguments),
-        packed=prepack.outputs,
+        packed_types=prepack.outputs,
         sources=(*(names[argument] for argument in kernel.arguments), as_it_is[-1]),
         moves=moves,
     )

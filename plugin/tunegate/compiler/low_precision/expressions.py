@@ -42,8 +42,8 @@ def _rebuild(expression: Any, of: Callable[[Any], Any]) -> Any:
         case tirx.Cast():
             return tirx.Cast(str(expression.ty), of(expression.value))
         case tirx.Select():
-            chosen = of(expression.true_value), of(expression.false_value)
-            return tirx.Select(of(expression.condition), *chosen)
+            values = of(expression.true_value), of(expression.false_value)
+            return tirx.Select(of(expression.condition), *values)
         case tirx.Not():
             return tirx.Not(of(expression.a))
         case _ if hasattr(expression, "b"):

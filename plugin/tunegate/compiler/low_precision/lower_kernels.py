@@ -35,12 +35,12 @@ TILES_VERSION = 4
 
 
 class TileKernel(NamedTuple):
-    """`weights` is the number of the parameter whose constant is replaced by what `packed` makes of
-    it, numbers of type `word`; None without one."""
+    """`weights` is the number of the parameter whose constant `pack` replaces by numbers of type
+    `word`; None without one."""
 
     function: Any
     weights: int | None = None
-    packed: Callable[[np.ndarray], np.ndarray] | None = None
+    pack: Callable[[np.ndarray], np.ndarray] | None = None
     word: str = ""
 
 
@@ -121,7 +121,10 @@ def _by_tiles(
     is_native = cpu == str(codegen.llvm_get_system_cpu())
     numbers = _numbers_for(precision, "" if is_native else cpu)
     lower = partial(_lower, threads=threads_of(target.target), numbers=numbers)
-    return lower, _with_tiles(target, numbers), numbers.multiply
+    # LLVM names a processor by its family, and knows fewer instructions than it has.
+    features = [f"+{feature}" for feature in sorted(numbers.features)]
+    tiles = tvm.target.Target({**target.attributes, "mattr": features})
+    return lower, tiles, numbers.multiply
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
@@ -137,21 +140,14 @@ def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
 
 
 def key_parts(
-    precision: str, built: Iterable[BuiltFunction], multiply: str = ""
+    precision: str, functions: Iterable[BuiltFunction], multiply: str = ""
 ) -> Mapping[str, Any]:
     """Returns the parts that lower precision adds to a build's key."""
     if precision == FLOAT32:
         return {}
-    tiles = sorted(each.key.workload for each in built if each.source == "tiles")
+    tiles = sorted(each.key.workload for each in functions if each.source == "tiles")
     version = f"{TILES_VERSION} {multiply}"
     return {PRECISION: precision, "tiles": tiles, "tiles-version": version}
-
-
-def _with_tiles(target: ResolvedTarget, numbers: tile_numbers.TileNumbers) -> Any:
-    """Returns the target with the features tiles need: LLVM names a processor by its family, and
-    knows fewer instructions than it has."""
-    features = [f"+{feature}" for feature in sorted(numbers.features)]
-    return tvm.target.Target({**target.attributes, "mattr": features})
 
 
 def _lower(
@@ -177,8 +173,8 @@ def _lower(
             return None
         kernel = tile_kernel(product, function, threads, own)
         rows = RowsOfTiles(product.shape, own.depth)
-        packing = partial(tile_numbers.pack_weights, rows=rows, numbers=own)
-        return TileKernel(kernel, None if packs else product.weights, packing, own.word)
+        pack = partial(tile_numbers.pack_weights, rows=rows, numbers=own)
+        return TileKernel(kernel, None if packs else product.weights, pack, own.word)
     except UnsupportedModelError:
         return None
 
@@ -273,9 +269,9 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
             return super().visit_call_(call)
         kernel = self._kernels[callee.name_hint]
         values = [self.visit_expr(field) for field in arguments.fields]
-        if kernel.weights is not None and kernel.packed is not None:
+        if kernel.weights is not None and kernel.pack is not None:
             weights = values[kernel.weights].value.numpy()
-            values[kernel.weights] = relax.const(kernel.packed(weights), kernel.word)
+            values[kernel.weights] = relax.const(kernel.pack(weights), kernel.word)
         return relax.call_tir(
             self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
         )

@@ -152,13 +152,62 @@ end:
 up, and fills up to `filled` with the code of 0."""
 
 
-class ImageScale:
-    """The scale of a kernel's image, in a buffer of the kernel."""
+class TileOperands(Protocol):
+    """The narrow operands of a product. `functions` is the LLVM text of what they call."""
+
+    @property
+    def numbers(self) -> TileNumbers: ...
+    @property
+    def functions(self) -> str: ...
+
+    def prepare(self, product: Product, weights: Any, threads: int) -> None:
+        """Emits what comes before the first number is rounded; `weights: (n,)` are the packed
+        ones."""
+        ...
+
+    def round_numbers(self, source: Any, target: Any, count: int, size: int) -> None:
+        """Emits the rounding of `count` float32 numbers from one address to narrow ones at another,
+        filled up to `size` with the code of zero."""
+        ...
+
+    def value(self, total: Any, column: Any) -> Any:
+        """Returns a column's sum in float32."""
+        ...
+
+
+class Bfloat16Operands:
+    """Operands in bfloat16, whose sums are float32 already."""
+
+    functions = amx.ROUND
+
+    def __init__(self, numbers: TileNumbers) -> None:
+        self.numbers = numbers
+
+    def prepare(self, product: Product, weights: Any, threads: int) -> None:
+        """Does nothing: each number is rounded by itself."""
+
+    def round_numbers(self, source: Any, target: Any, count: int, size: int) -> None:
+        amx.round_numbers(source, target, count, size)
+
+    def value(self, total: Any, column: Any) -> Any:
+        return total
+
+
+class Int8Operands:
+    """The image is uint8 by its range in this inference, weights are int8 by column, sums are
+    int32. Buffers of the kernel hold the scales."""
+
+    functions = QUANTIZE
 
     def __init__(self, rows: RowsOfTiles, numbers: TileNumbers) -> None:
+        self.numbers = numbers
         self._columns, self._sums_at = whole_columns(rows), tile_words(rows, numbers)
         self._scaling: Any = None
         self._factors: Any = None
+
+    def prepare(self, product: Product, weights: Any, threads: int) -> None:
+        self.measure(product.source, threads)
+        self._scale_columns(weights)
 
     def measure(self, source: Any, threads: int) -> None:
         """Emits the range of the image `source`, float32 of any shape; each thread searches a
@@ -190,13 +239,12 @@ class ImageScale:
         zero = tirx.floor(_float(0.5) - low * self._scaling[_INVERSE])
         T.buffer_store(self._scaling, zero, [_ZERO])
 
-    def quantize(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of `count` float32 numbers at `source` to uint8 codes at `target`."""
-        sizes = [tirx.const(number, "int32") for number in (count, filled)]
+    def round_numbers(self, source: Any, target: Any, count: int, size: int) -> None:
+        sizes = [tirx.const(number, "int32") for number in (count, size)]
         scaling = [self._scaling[_INVERSE], self._scaling[_ZERO]]
         T.evaluate(tirx.call_extern("void", _QUANTIZE, source, target, *sizes, *scaling))
 
-    def scale_columns(self, weights: Any) -> None:
+    def _scale_columns(self, weights: Any) -> None:
         """Emits the factor and the summand for the sums of each column, (2 * columns,) float32.
         `weights: (words,) int32` end with the column sums and the bits of the scales."""
         self._factors = whole_buffer(2 * self._columns, "float32")
@@ -213,75 +261,14 @@ class ImageScale:
             T.buffer_store(self._factors, less, [self._columns + column])
 
     def value(self, total: Any, column: Any) -> Any:
-        """Returns the float32 value of a column's sum; `total` holds the bits of an int32."""
+        """Returns a column's sum; `total` holds the bits of an int32."""
         whole = tirx.Cast("float32", tirx.reinterpret("int32", total))
         return whole * self._factors[column] + self._factors[self._columns + column]
 
 
-def _float(value: float) -> Any:
-    return tirx.const(value, "float32")
-
-
-class TileOperands(Protocol):
-    """The narrow operands of a product. `functions` is the LLVM text of what they call."""
-
-    @property
-    def numbers(self) -> TileNumbers: ...
-    @property
-    def functions(self) -> str: ...
-
-    def prepare(self, product: Product, weights: Any, threads: int) -> None:
-        """Emits what comes before the first number is rounded; `weights: (n,)` are the packed
-        ones."""
-        ...
-
-    def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of `count` float32 numbers from one address to narrow ones at another,
-        filled up to `filled` with the code of zero."""
-        ...
-
-    def value(self, total: Any, column: Any) -> Any:
-        """Returns a column's sum in float32."""
-        ...
-
-
-class Bfloat16Operands:
-    """Operands in bfloat16, whose sums are float32 already."""
-
-    functions = amx.ROUND
-
-    def __init__(self, numbers: TileNumbers) -> None:
-        self.numbers = numbers
-
-    def prepare(self, product: Product, weights: Any, threads: int) -> None:
-        """Does nothing: each number is rounded by itself."""
-
-    def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
-        amx.round_numbers(source, target, count, filled)
-
-    def value(self, total: Any, column: Any) -> Any:
-        return total
-
-
-class Int8Operands:
-    """The image is uint8 by its range in this inference, weights are int8 by column, sums are
-    int32."""
-
-    functions = QUANTIZE
-
-    def __init__(self, rows: RowsOfTiles, numbers: TileNumbers) -> None:
-        self.numbers, self._scale = numbers, ImageScale(rows, numbers)
-
-    def prepare(self, product: Product, weights: Any, threads: int) -> None:
-        self._scale.measure(product.source, threads)
-        self._scale.scale_columns(weights)
-
-    def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
-        self._scale.quantize(source, target, count, filled)
-
-    def value(self, total: Any, column: Any) -> Any:
-        return self._scale.value(total, column)
-
-
 def operands_of(rows: RowsOfTiles, numbers: TileNumbers) -> TileOperands:
     return Int8Operands(rows, numbers) if numbers.is_whole else Bfloat16Operands(numbers)
+
+
+def _float(value: float) -> Any:
+    return tirx.const(value, "float32")

@@ -2,7 +2,7 @@
 kernels that are one."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ class RowsOfTiles:
     def pixel(self) -> int:
         """The distance of two pixels; a window of one pixel is rounded up to whole tiles."""
         alone = self.shape.window.width == 1 or not self.has_whole_windows
-        return _round_up(self.shape.channels, self.depth) if alone else self.shape.channels
+        return round_up(self.shape.channels, self.depth) if alone else self.shape.channels
 
     @cached_property
     def pitch(self) -> int:
@@ -124,7 +124,7 @@ class RowsOfTiles:
     @cached_property
     def tap_depth(self) -> int:
         """The numbers that one tap multiplies, rounded up to whole tiles."""
-        return _round_up(self.tap_numbers, self.depth)
+        return round_up(self.tap_numbers, self.depth)
 
     @cached_property
     def tap_numbers(self) -> int:
@@ -152,7 +152,7 @@ class RowsOfTiles:
         return tuple(row * self.shape.dilation.height for row in range(self.shape.window.height))
 
 
-def _round_up(number: int, of: int) -> int:
+def round_up(number: int, of: int) -> int:
     return -(-number // of) * of
 
 
@@ -227,10 +227,10 @@ def product_of(function: Any) -> Product | None:
     if len(places) != 1 or places[0] > 1:
         return None
     (at,) = places
-    multiplied = factors_of(blocks[at])
-    if multiplied is None:
+    factors = factors_of(blocks[at])
+    if factors is None:
         return None
-    left, right = multiplied
+    left, right = factors
     parameters = list(function.params)
     weights = next((n for n, each in enumerate(parameters) if each.same_as(right.source)), None)
     constants = {int(n) for n in (function.attrs or {}).get(ATTRIBUTE, ())}
@@ -238,7 +238,9 @@ def product_of(function: Any) -> Product | None:
     if weights is None or stages is None:
         return None
     is_packed = weights in constants
-    reading = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
+    is_convolution = tuple(map(len, loops_of(blocks[at]))) == _CONVOLUTION_LOOPS
+    match = (_convolution if is_convolution else _matrices) if is_packed else _activations
+    reading = match(blocks[at], blocks[:at], left, right)
     if reading is None or not any(reading[1].same_as(parameter) for parameter in parameters):
         return None
     shape, source, row_extents = reading
@@ -284,13 +286,17 @@ def stages_of(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
     extents = _extents(loops_of(sums)[0])
     stages: list[Stage] = []
     for block in blocks:
-        over, summed = loops_of(block)
-        variables = [v.var for v in over]
-        own = [*map(_is_same, block.body.indices, variables)]
-        if summed or _extents(over) != extents or not all(own) or len(own) != len(extents):
+        over, sum_loops = loops_of(block)
+        if sum_loops or _extents(over) != extents or not writes_own_place(block):
             return None
-        stages.append(Stage(block.body.buffer, tuple(variables), block.body.value))
+        variables = tuple(v.var for v in over)
+        stages.append(Stage(block.body.buffer, variables, block.body.value))
     return tuple(stages)
+
+
+def writes_own_place(block: Any) -> bool:
+    """Returns whether the indices of what a block writes are its loops."""
+    return _are_same(block.body.indices, [v.var for v in loops_of(block)[0]])
 
 
 def _is_same(first: Any, other: Any) -> bool:
@@ -301,60 +307,50 @@ def _extents(variables: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(v.dom.extent) for v in variables)
 
 
-def _is_convolution(block: Any) -> bool:
-    return tuple(map(len, loops_of(block))) == _CONVOLUTION_LOOPS
+_Match = tuple[ProductShape, Any, tuple[int, ...]] | None
 
 
-_Found = tuple[ProductShape, Any, tuple[int, ...]] | None
-
-
-def _reading(block: Any, *, is_constant: bool) -> Callable[..., _Found]:
-    if not is_constant:
-        return _activations
-    return _convolution if _is_convolution(block) else _matrices
-
-
-def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Match:
     """Matches batched matrix products: (..., rows, depth) by (..., depth, columns)."""
-    over, summed = loops_of(block)
+    over, sum_loops = loops_of(block)
     variables = [v.var for v in over]
-    if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
+    if before or len(sum_loops) != 1 or len(variables) <= 2:  # noqa: PLR2004
         return None
-    depth, columns = summed[0].var, variables[-1]
+    depth, columns = sum_loops[0].var, variables[-1]
     indices = [*variables[:-1], depth], [*variables[:-2], depth, columns]
-    if not all(map(_reads, (left, right), indices)):
+    if not all(map(_are_same, (left.indices, right.indices), indices)):
         return None
     *images, height, width = _extents(over)
     extents = Extents(height, 1)
-    shape = ProductShape(math.prod(images), extents, int(summed[0].dom.extent), extents, width)
+    shape = ProductShape(math.prod(images), extents, int(sum_loops[0].dom.extent), extents, width)
     return shape, left.source, (*images, height)
 
 
-def _reads(load: Any, indices: Sequence[Any]) -> bool:
-    return len(load.indices) == len(indices) and all(map(_is_same, load.indices, indices))
+def _are_same(indices: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(indices) == len(others) and all(map(_is_same, indices, others))
 
 
-def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Match:
     """Matches a matrix product: (..., rows, depth) by (depth, columns)."""
-    over, summed = loops_of(block)
+    over, sum_loops = loops_of(block)
     variables = [v.var for v in over]
-    if before or len(summed) != 1 or len(right.indices) != 2:  # noqa: PLR2004
+    if before or len(sum_loops) != 1 or len(right.indices) != 2:  # noqa: PLR2004
         return None
-    depth = summed[0].var
+    depth = sum_loops[0].var
     indices = [*variables[:-1], depth], [depth, variables[-1]]
-    if not all(map(_reads, (left, right), indices)):
+    if not all(map(_are_same, (left.indices, right.indices), indices)):
         return None
     *rows, columns = _extents(over)
     extents = Extents(math.prod(rows), 1)
-    shape = ProductShape(1, extents, int(summed[0].dom.extent), extents, columns)
+    shape = ProductShape(1, extents, int(sum_loops[0].dom.extent), extents, columns)
     return shape, left.source, tuple(rows)
 
 
-def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Match:
     """Matches a convolution with channels last."""
-    over, summed = ([v.var for v in kind] for kind in loops_of(block))
+    over, sum_loops = ([v.var for v in kind] for kind in loops_of(block))
     image, height, width, columns = over
-    rows, across, depth = summed
+    rows, across, depth = sum_loops
     # The indices must be those of a convolution: steps and taps in height and width.
     weights = [rows, across, depth, columns]
     is_ours = len(left.indices) == len(right.indices) == len(weights) and all(
@@ -416,15 +412,15 @@ def padding_of(before: Sequence[Any], image: Any) -> tuple[Any | None, Extents]:
     is_the_image = block.body.buffer.same_as(image) and len(block.iter_vars) == _IMAGE_RANK
     if inside is None or not is_the_image or len(inside.indices) != _IMAGE_RANK:
         return None, Extents(0, 0)
-    moved = [
+    offsets = [
         _offset(index, each.var)
         for index, each in zip(inside.indices, block.iter_vars, strict=True)
     ]
-    if any(each is None for each in moved):
+    borders = [offset for offset in offsets if offset is not None]
+    if len(borders) < len(offsets):
         return None, Extents(0, 0)
-    before_it = [each or 0 for each in moved]
-    is_border = _is_border(block, condition, before_it, [int(n) for n in inside.source.shape])
-    return (inside.source if is_border else None), Extents(before_it[1], before_it[2])
+    is_border = _is_border(block, condition, borders, [int(n) for n in inside.source.shape])
+    return (inside.source if is_border else None), Extents(borders[1], borders[2])
 
 
 def _parts(value: Any) -> tuple[Any | None, Any | None]:
@@ -455,31 +451,27 @@ def _is_border(
 ) -> bool:
     """Returns whether the condition holds exactly inside: it is tested on both sides of each
     edge."""
-    padded = [int(variable.dom.extent) for variable in block.iter_vars]
+    whole = [int(variable.dom.extent) for variable in block.iter_vars]
     if condition is None:
-        return padded == [*extents] and not any(before)
+        return whole == [*extents] and not any(before)
     for axis, (begin, extent) in enumerate(zip(before, extents, strict=True)):
         for at in (begin - 1, begin, begin + extent - 1, begin + extent):
             places = [*before[:axis], at, *before[axis + 1 :]]
-            if 0 <= at < padded[axis] and not _is_as(
+            if 0 <= at < whole[axis] and not _is_as(
                 condition, block, places, begin <= at < begin + extent
             ):
                 return False
     return True
 
 
-def _is_as(condition: Any, block: Any, at: Sequence[int], expected: bool) -> bool:
+def _is_as(condition: Any, block: Any, at: Sequence[int], is_inside: bool) -> bool:
     """Returns whether the condition has the wanted value at a position. Raises
     UnsupportedModelError."""
     variables = [variable.var for variable in block.iter_vars]
-    values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]
-    value = rewritten(condition, dict(zip(variables, values, strict=True)), _load)
-    simplified = sym.Analyzer().simplify(value)
-    if not isinstance(simplified, IntImm):
+    values = {v: IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)}
+    value = rewritten(condition, values, lambda buffer, indices: buffer[tuple(indices)])
+    answer = sym.Analyzer().simplify(value)
+    if not isinstance(answer, IntImm):
         message = "a border depends on more than the place"
         raise UnsupportedModelError(message)
-    return bool(simplified) == expected
-
-
-def _load(buffer: Any, indices: list[Any]) -> Any:
-    return buffer[tuple(indices)]
+    return bool(answer) == is_inside

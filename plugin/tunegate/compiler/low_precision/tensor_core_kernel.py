@@ -36,19 +36,19 @@ _MAX_GRID: Final = 65_535
 
 
 class Plan(NamedTuple):
-    """A product to compute: parameter number `place` has the weights as `packed` makes them;
-    None if both operands are rounded in the kernel."""
+    """A product to compute: parameter number `place` has the weights as `packing` makes them; None
+    if both operands are rounded in the kernel."""
 
     product: tensor_cores.MatrixProduct
     tiles: tensor_cores.Tiles
-    packed: tensor_cores.PackedWeights | None = None
+    packing: tensor_cores.PackedWeights | None = None
     place: int | None = None
 
 
 def tensor_core_kernel(function: Any, plan: Plan) -> Any:
-    """Returns the function's kernel: its buffers in their own shapes, but for the packed weights,
-    which are `plan.packed.stored` of the kind of the factors. Raises UnsupportedModelError for what
-    its loads or stages compute in an unknown way."""
+    """Returns the function's kernel. Its buffers keep their shapes; packed weights have the
+    `stored_shape` of `plan.packing`, and the kind of the factors. Raises UnsupportedModelError for
+    what its loads or stages compute in an unknown way."""
     columns, rows, images = tensor_cores.grid(plan.product, plan.tiles)
     if any(str(stage.buffer.dtype) != _FLOAT for stage in plan.product.stages):
         message = "a stage makes no float32"
@@ -64,7 +64,7 @@ def tensor_core_kernel(function: Any, plan: Plan) -> Any:
             is_packed = number == plan.place
             kind = plan.tiles.factors.kind
             parameter = (
-                T.buffer(plan.packed.stored_shape, kind) if plan.packed and is_packed else buffer
+                T.buffer(plan.packing.stored_shape, kind) if plan.packing and is_packed else buffer
             )
             argument = T.arg(f"p{number}", parameter)
             weights = argument if is_packed else weights
@@ -203,10 +203,10 @@ class _Tile:
         self, kernel: _Kernel, operand: tensor_cores.Operand, high: int, first: Any
     ) -> None:
         self._kernel, self._operand, self._high, self._first = kernel, operand, high, first
-        product, tiles, packed, place = kernel.plan
+        product, tiles, packing, place = kernel.plan
         self._depth, self._threads = tiles.depth, tiles.threads
         self._is_rows = operand is product.rows
-        self._is_packed = packed is not None and operand.parameter == place
+        self._is_packed = packing is not None and operand.parameter == place
         self._runs_along = self._is_rows if self._is_packed else not _runs_across(operand)
         self._line = (tiles.depth if self._runs_along else high) + _SKEW
         lines = high if self._runs_along else tiles.depth
@@ -244,8 +244,8 @@ class _Tile:
                 self._round(number)
             with T.vectorized(self._lanes) as lane:
                 value = self._held[number * self._lanes + lane]
-                stored = value if self._kind == kind else tirx.Cast(kind, value)
-                T.buffer_store(self._shared, stored, [line * self._line + at + lane])
+                factor = value if self._kind == kind else tirx.Cast(kind, value)
+                T.buffer_store(self._shared, factor, [line * self._line + at + lane])
 
     def _round(self, number: Any) -> None:
         """Emits the rounding of a vector to TF32, in registers: a function takes one number."""

@@ -119,14 +119,14 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     """Returns the product that the kernel computes; None if it computes anything else."""
     blocks = [*product.blocks_of(function)]
     places = [at for at, block in enumerate(blocks) if product.loops_of(block)[1]]
-    if len(places) != 1 or not all(map(_writes_its_own_place, blocks)):
+    if len(places) != 1 or not all(map(product.writes_own_place, blocks)):
         return None
     (at,) = places
     factors = product.factors_of(blocks[at])
     stages = product.stages_of(blocks[at], blocks[at + 1 :])
     if factors is None or stages is None:
         return None
-    over, summed = product.loops_of(blocks[at])
+    over, sum_loops = product.loops_of(blocks[at])
     in_left, in_right = ({*variables_of(factor)} for factor in factors)
     groups = {
         side: [each for each in over if (each.var in in_left, each.var in in_right) == side]
@@ -136,7 +136,7 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     groups[True, True] += [
         each for each in over if each.var not in in_left | in_right and int(each.dom.extent) == 1
     ]
-    depth_in_both = all(each.var in in_left & in_right for each in summed)
+    depth_in_both = all(each.var in in_left & in_right for each in sum_loops)
     are_known = sum(map(len, groups.values())) == len(over)
     have_axes = groups[True, False] and groups[False, True]
     if not (are_known and have_axes and depth_in_both) or over[-1] in groups[True, True]:
@@ -152,7 +152,7 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     matrices = MatrixProduct(
         rows=operands[0],
         columns=operands[1],
-        depth=_axes(summed),
+        depth=_axes(sum_loops),
         images=_axes(groups[True, True]),
         order=tuple(each.var for each in over),
         sums=blocks[at].body.buffer,
@@ -163,14 +163,6 @@ def matrix_product(function: Any) -> MatrixProduct | None:
         },
     )
     return matrices if _number_of(matrices.result, parameters) is not None else None
-
-
-def _writes_its_own_place(block: Any) -> bool:
-    variables = [each.var for each in product.loops_of(block)[0]]
-    indices = block.body.indices
-    return len(indices) == len(variables) and all(
-        index.same_as(variable) for index, variable in zip(indices, variables, strict=True)
-    )
 
 
 def _axes(variables: Sequence[Any]) -> Axes:
@@ -252,7 +244,8 @@ def is_faster(matrices: MatrixProduct, tiles: Tiles, card: Card, float32_ms: flo
     not measured)."""
     if min(matrices.rows.outer.size, matrices.columns.outer.size) < FRAGMENT:
         return False  # most of a tile would be zeros
-    cycles = min(_cycles(matrices, tile, card, _singles(card)) for tile in _TILES)
+    singles = _Units(card.lanes, _TERM_CYCLES, 4)
+    cycles = min(_cycles(matrices, tile, card, singles) for tile in _TILES)
     if float32_ms is not None:
         cycles = float32_ms * _CYCLES_PER_MS
     return _own_cycles(matrices, tiles, card) < _CLEARLY * cycles
@@ -298,21 +291,17 @@ def _own_cycles(matrices: MatrixProduct, tiles: Tiles, card: Card) -> float:
     return _cycles(matrices, tiles, card, units)
 
 
-def _singles(card: Card) -> _Units:
-    return _Units(card.lanes, _TERM_CYCLES, 4)
-
-
 def _cycles(matrices: MatrixProduct, tiles: Tiles, card: Card, units: _Units) -> float:
     blocks = math.prod(grid(matrices, tiles))
     steps = -(-matrices.depth.size // tiles.depth)
     threads = min(card.threads, _REGISTERS)
     by_memory = card.shared_bytes // tiles.shared_bytes
     resident = max(1, min(card.blocks, threads // tiles.threads, by_memory))
-    moved = (tiles.rows + tiles.columns) * tiles.depth * units.bytes
+    loaded_bytes = (tiles.rows + tiles.columns) * tiles.depth * units.bytes
     read = math.prod(tiles.warps) * (tiles.own_rows + tiles.own_columns) * tiles.depth * units.bytes
     busy = max(
         tiles.rows * tiles.columns * tiles.depth / units.rate,
-        moved / (card.bytes_per_cycle * _CACHED),
+        loaded_bytes / (card.bytes_per_cycle * _CACHED),
         read / _SHARED_RATE,
     )
     waiting = _MEMORY_CYCLES + units.term_cycles * tiles.depth
@@ -349,8 +338,8 @@ class PackedWeights(NamedTuple):
         return self.shape[::-1] if self.is_turned else self.shape
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
-        """Returns `weights`, the constant in its own shape, as `stored`: of the kind of the
-        factors."""
+        """Returns `weights`, the constant in its own shape, in `stored_shape` and the kind of
+        the factors."""
         matrix = weights.transpose(self.order).reshape(self.sizes)
         whole = np.zeros(self.shape, self.factors.kind)
         whole[: self.sizes[0], : self.sizes[1]] = self.factors.of(matrix)
@@ -370,9 +359,5 @@ def packed_weights(matrices: MatrixProduct, operand: Operand, tiles: Tiles) -> P
         return None
     high = tiles.rows if operand is matrices.rows else tiles.columns
     sizes = operand.outer.size, matrices.depth.size
-    whole = _round_up(sizes[0], high), _round_up(sizes[1], tiles.depth)
+    whole = product.round_up(sizes[0], high), product.round_up(sizes[1], tiles.depth)
     return PackedWeights(tuple(order), whole, sizes, operand is matrices.columns, tiles.factors)
-
-
-def _round_up(number: int, of: int) -> int:
-    return -(-number // of) * of

@@ -48,17 +48,14 @@ def tile_kernel(
     return _Kernel(product, function, threads, numbers).build()
 
 
-def _products_of(rows: RowsOfTiles, numbers: TileNumbers) -> BlockProducts:
-    return TileProducts(rows, numbers) if numbers.is_tiled else VectorProducts(rows, numbers)
-
-
 class _Kernel:
     def __init__(self, product: Product, function: Any, threads: int, numbers: TileNumbers) -> None:
         self._product, self._function, self._threads = product, function, threads
         self._numbers = numbers
         self._rows = RowsOfTiles(product.shape, numbers.depth)
         self._operands = operands_of(self._rows, numbers)
-        self._products = _products_of(self._rows, numbers)
+        kind = TileProducts if numbers.is_tiled else VectorProducts
+        self._products: BlockProducts = kind(self._rows, numbers)
         self._columns = product.shape.out_channels
         self._high = self._products.rows
         self._blocks = -(-self._rows.row_count // self._high)
@@ -69,21 +66,14 @@ class _Kernel:
             T.func_name("main")
             T.func_attr({"tirx.noalias": True, IS_SCHEDULED: True})
             for place, buffer in enumerate(function.params):
-                packed = place == self._product.weights and self._product.right is None
-                parameter = self._packed_buffer() if packed else buffer
+                is_packed = place == self._product.weights and self._product.right is None
+                words = tile_numbers.packed_words(self._rows, self._numbers)
+                parameter = T.buffer((words,), self._numbers.word) if is_packed else buffer
                 argument = T.arg(f"p{place}", parameter)
-                if packed:
+                if is_packed:
                     self._weights = argument
             self._body()
         return builder.get()
-
-    @property
-    def _functions(self) -> str:
-        packing = "" if self._product.right is None else PAIR
-        return self._products.functions + self._operands.functions + packing
-
-    def _packed_buffer(self) -> Any:
-        return T.buffer((tile_numbers.packed_words(self._rows, self._numbers),), self._numbers.word)
 
     @property
     def _column_size(self) -> int:
@@ -91,7 +81,9 @@ class _Kernel:
         return column_words(self._rows, self._numbers)
 
     def _body(self) -> None:
-        with T.attr(0, amx.IMPORTED, self._functions):
+        packing = "" if self._product.right is None else PAIR
+        functions = self._products.functions + self._operands.functions + packing
+        with T.attr(0, amx.IMPORTED, functions):
             self._products.require()
             if self._product.right is not None:
                 self._weights = packed_rows(self._product, self._rows, self._threads)

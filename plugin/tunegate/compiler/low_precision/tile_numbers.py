@@ -109,8 +109,8 @@ def bfloat16_bits(values: np.ndarray) -> np.ndarray:
     """Rounds finite numbers of any shape, float32, to bfloat16 bits of that shape, uint16: to the
     nearest, ties to even."""
     bits = np.ascontiguousarray(values, "float32").view("uint32")
-    rounded: np.ndarray = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return rounded.astype("uint16")
+    nearest: np.ndarray = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return nearest.astype("uint16")
 
 
 def pack_weights(

@@ -91,52 +91,17 @@ end:
 fills up to `filled` with zeros."""
 
 
-def require_permission() -> None:
-    """Emits an error in place of an illegal instruction."""
-    is_permitted = tirx.call_extern("int32", _PERMIT) == 1
-    with T.Assert(is_permitted, _NO_PERMISSION):
-        pass
-
-
-def round_numbers(source: Any, target: Any, count: int, filled: int) -> None:
+def round_numbers(source: Any, target: Any, count: int, size: int) -> None:
     """Emits the rounding of `count` float32 numbers from one address to bfloat16 at another, with
-    zeros up to `filled`."""
-    numbers = [tirx.const(number, "int32") for number in (count, filled)]
+    zeros up to `size`."""
+    numbers = [tirx.const(number, "int32") for number in (count, size)]
     T.evaluate(tirx.call_extern("void", _ROUND, source, target, *numbers))
 
 
-def begin_tiles(rows: int) -> None:
-    """Emits the tile configuration: sums and left operands have `rows` rows, right operands all."""
-    settings = T.alloc_buffer((_SETTINGS // 8,), "uint64")
-    T.evaluate(settings.access_ptr("rw"))
-    tiles = [rows] * (_TILES - 2) + [ROWS] * 2
-    words = [1, 0, *[_repeat(BYTES, 16)] * 2, 0, 0, _bytes(tiles), 0]
-    for at, word in enumerate(words):
-        T.buffer_store(settings, tirx.const(word, "uint64"), [at])
-    _do("ldtilecfg", T.address_of(settings[0]))
-
-
-def end_tiles() -> None:
-    _do("tilerelease")
-
-
-def clear(tile: int) -> None:
-    _do("tilezero", _tile(tile))
-
-
-def load_tile(tile: int, address: Any, row_bytes: int) -> None:
+def _load_tile(tile: int, address: Any, row_bytes: int) -> None:
     """Emits the load of a tile whose rows lie `row_bytes` apart: (16, 32) bfloat16 or (16, 64)
     int8."""
     _do("tileloadd64", _tile(tile), address, tirx.const(row_bytes, "int64"))
-
-
-def store_tile(tile: int, address: Any, row_bytes: int) -> None:
-    """Emits the store of a tile of sums, (16, 16) float32 or int32, to rows `row_bytes` apart."""
-    _do("tilestored64", _tile(tile), address, tirx.const(row_bytes, "int64"))
-
-
-def add_products(instruction: str, sums: int, left: int, right: int) -> None:
-    _do(instruction, _tile(sums), _tile(left), _tile(right))
 
 
 def _do(name: str, *operands: Any) -> None:
@@ -145,14 +110,6 @@ def _do(name: str, *operands: Any) -> None:
 
 def _tile(number: int) -> Any:
     return tirx.const(number, "int8")
-
-
-def _repeat(value: int, bits: int) -> int:
-    return sum(value << at for at in range(0, 64, bits))
-
-
-def _bytes(values: list[int]) -> int:
-    return sum(value << 8 * at for at, value in enumerate(values))
 
 
 # Blocks by AMX: two by two tiles of sums stay in the processor while all taps are added up.
@@ -174,33 +131,45 @@ class TileProducts:
         return self._high * ROWS
 
     def require(self) -> None:
-        require_permission()
+        """Emits an error in place of an illegal instruction."""
+        with T.Assert(tirx.call_extern("int32", _PERMIT) == 1, _NO_PERMISSION):
+            pass
 
     def begin(self) -> None:
-        begin_tiles(min(ROWS, self._rows.row_count))
+        """Emits the tile configuration. Only right operands always have all rows."""
+        settings = T.alloc_buffer((_SETTINGS // 8,), "uint64")
+        T.evaluate(settings.access_ptr("rw"))
+        tiles = [min(ROWS, self._rows.row_count)] * (_TILES - 2) + [ROWS] * 2
+        row_bytes = int.from_bytes([BYTES, 0] * 4, "little")
+        words = [1, 0, row_bytes, row_bytes, 0, 0, int.from_bytes(tiles, "little"), 0]
+        for at, word in enumerate(words):
+            T.buffer_store(settings, tirx.const(word, "uint64"), [at])
+        _do("ldtilecfg", T.address_of(settings[0]))
 
     def end(self) -> None:
-        end_tiles()
+        _do("tilerelease")
 
     def add_up(self, block: SumBlock) -> None:
         rows, high, wide = self._rows, self._high, block.tiles
         for tile in range(high * wide):
-            clear(tile)
-        for tap, moved in enumerate(rows.taps):
+            _do("tilezero", _tile(tile))
+        for tap, offset in enumerate(rows.taps):
             with T.serial(int64_constant(rows.tap_depth // rows.depth)) as depth:
                 for tile in range(high):
-                    place = block.base + (moved + tile * ROWS * rows.step) + depth * rows.depth
+                    place = block.base + (offset + tile * ROWS * rows.step) + depth * rows.depth
                     line = self._numbers.each_bytes * rows.step
-                    load_tile(_LEFT + tile, block.left(place), line)
+                    _load_tile(_LEFT + tile, block.left(place), line)
                 for tile in range(wide):
                     place = block.first + (tile * self._words() + self._words(tap * rows.tap_depth))
                     address = block.weights(place + depth * self._words(rows.depth))
-                    load_tile(_RIGHT + tile, address, BYTES)
+                    _load_tile(_RIGHT + tile, address, BYTES)
                 for tile in range(high * wide):
-                    left, right = _LEFT + tile // wide, _RIGHT + tile % wide
-                    add_products(self._numbers.multiply, tile, left, right)
+                    operands = tile, _LEFT + tile // wide, _RIGHT + tile % wide
+                    _do(self._numbers.multiply, *map(_tile, operands))
+        row_bytes = tirx.const(4 * self.tiles * COLUMNS, "int64")
         for tile in range(high * wide):
-            store_tile(tile, block.sums(tile // wide * ROWS, tile % wide), 4 * self.tiles * COLUMNS)
+            address = block.sums(tile // wide * ROWS, tile % wide)
+            _do("tilestored64", _tile(tile), address, row_bytes)
 
     def _words(self, depth: int | None = None) -> int:
         return column_words(self._rows, self._numbers, depth)

@@ -100,12 +100,12 @@ class VectorProducts:
     @property
     def functions(self) -> str:
         dot = _DOTS[self._numbers.multiply]
-        declared = f"declare {dot.sums} {dot.name}({dot.sums}, {dot.operand}, {dot.operand})"
+        declaration = f"declare {dot.sums} {dot.name}({dot.sums}, {dot.operand}, {dot.operand})"
         definitions = (
             _function(_name(self._numbers.multiply, self.rows, wide), dot, self.rows, wide)
             for wide in range(1, self.tiles + 1)
         )
-        return "\n".join([declared, *definitions])
+        return "\n".join([declaration, *definitions])
 
     def require(self) -> None:
         """Does nothing: a processor that has the instruction may use it."""
@@ -119,7 +119,7 @@ class VectorProducts:
     def add_up(self, block: SumBlock) -> None:
         rows, numbers = self._rows, self._numbers
         column = numbers.word_bytes * column_words(rows, numbers)
-        for tap, moved in enumerate(rows.taps):
+        for tap, offset in enumerate(rows.taps):
             sizes = (
                 numbers.each_bytes * rows.step,
                 column,
@@ -131,7 +131,7 @@ class VectorProducts:
                 tirx.call_extern(
                     "void",
                     _name(numbers.multiply, self.rows, block.tiles),
-                    block.left(block.base + moved),
+                    block.left(block.base + offset),
                     block.weights(block.first + column_words(rows, numbers, tap * rows.tap_depth)),
                     block.sums(0, 0),
                     *(tirx.const(size, "int64") for size in sizes),
