@@ -142,6 +142,16 @@ def test_what_is_no_value_is_quoted(read: Callable[[str], object], text: str, sa
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("read", [option.whole_number, option.count, option.seed])
+def test_a_number_of_thousands_of_digits_is_refused_in_words(
+    read: Callable[[str], object],
+) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is a number of more than 40 digits"):
+        read("9" * 5000)
+    with pytest.raises(argparse.ArgumentTypeError, match="is not INPUT=1,3,224,224"):
+        option.shape(f"x={'9' * 5000}")
+
+
 def test_the_name_of_an_input_may_have_an_equals_sign() -> None:
     assert option.shape("a=b=1,3") == ("a=b", (1, 3))
 

@@ -50,12 +50,12 @@ def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Pa
     found = FreshProcesses(tmp_path, 1).profiled_both(base, head, number=0, turns=Turns(2, 1))
     assert found.differing[0] == {"fire5/expand3x3"}
     assert {name.split("_", 1)[1] for name in found.differing[1]} == found.differing[0]
-    launch = layers_launch(found, started=0.0)
+    launch = layers_launch(found, began=0.0)
     assert 0 < launch.base_ms < launch.whole_ms
     assert set(launch.largest) == found.differing[0] | found.differing[1]
     untimed = msgspec.structs.replace(found, milliseconds=({}, {}))
     with pytest.raises(MeasurementError, match="no layer could be timed"):
-        layers_launch(untimed, started=0.0)
+        layers_launch(untimed, began=0.0)
 
 
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:

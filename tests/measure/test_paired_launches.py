@@ -54,7 +54,7 @@ def measured(
     quiet = control or ScriptedBench([0.0] * 20)
     gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
     return paired_launches.launch_until_decided(
-        bench, quiet, gate, 1, said.append, waived=waived
+        bench, quiet, gate, 1, said.append, waiver=waived
     ), said
 
 

@@ -66,15 +66,15 @@ GROUPS = {group.name: group for group in (CACHE_GROUP,)}
 def command_names() -> tuple[str, ...]:
     """Returns the first words of all commands, the extras' last. A core command cannot be
     replaced."""
-    added = (name for name in find_plugins(COMMAND_GROUP) if name.partition(" ")[0] not in COMMANDS)
-    return (*COMMANDS, *added)
+    more = (name for name in find_plugins(COMMAND_GROUP) if name.partition(" ")[0] not in COMMANDS)
+    return (*COMMANDS, *more)
 
 
 def names_in(group: CommandGroup) -> tuple[str, ...]:
     """Returns the second words of a group's commands, the extras' last."""
     begin = f"{group.name} "
-    added = (n.removeprefix(begin) for n in find_plugins(COMMAND_GROUP) if n.startswith(begin))
-    return (*group.commands, *(name for name in added if name not in group.commands))
+    words = (n.removeprefix(begin) for n in find_plugins(COMMAND_GROUP) if n.startswith(begin))
+    return (*group.commands, *(name for name in words if name not in group.commands))
 
 
 def find_declaration(name: str) -> Command | CommandGroup:

@@ -98,19 +98,19 @@ def execute(arguments: Sequence[str]) -> Ending:
 
 def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
     verbose = "-v" in arguments or "--verbose" in arguments
-    parsed: Parsed | None = None
+    call: Parsed | None = None
     try:
         with cancellable():
             if text := page(arguments):
                 sys.stdout.write(text)
                 return Ending(errors.PASS)
-            parsed = parse(arguments)
-            _begin(talk, parsed.options.common, arguments)
-            return Ending(_carry_out(parsed))
+            call = parse(arguments)
+            _begin(talk, call.options.common, arguments)
+            return Ending(_carry_out(call))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         say = talk.write if verbose else talk.note
         say(_inert_traceback(traceback.format_exc()))
-        return _ending_of_error(error, parsed, talk)
+        return _ending_of_error(error, call, talk)
 
 
 def _inert_traceback(text: str) -> str:
@@ -129,14 +129,10 @@ def _begin(talk: Talk, common: Common, arguments: Sequence[str]) -> None:
     )
 
 
-def _carry_out(parsed: Parsed) -> int:
-    _forget(parsed)
-    return as_written(_handler(parsed.command.handler)(parsed.options), parsed)
-
-
-def _forget(parsed: Parsed) -> None:
-    if parsed.command.replaces_verdict:
-        forget_verdict(parsed.options.common.out, parsed.command.name)
+def _carry_out(call: Parsed) -> int:
+    if call.command.replaces_verdict:
+        forget_verdict(call.options.common.out, call.command.name)
+    return as_written(_handler(call.command.handler)(call.options), call)
 
 
 def _handler(reference: str) -> Callable[[Options], int]:
@@ -147,9 +143,9 @@ def _handler(reference: str) -> Callable[[Options], int]:
     return function
 
 
-def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) -> Ending:
+def _ending_of_error(error: BaseException, call: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
-        error = as_full_disk(error, _output_directories(parsed))
+        error = as_full_disk(error, _output_directories(call))
     if isinstance(error, errors.TunegateError) and (
         error.exit_code == errors.CANCELLED or not errors.was_cancelled(error)
     ):
@@ -157,13 +153,9 @@ def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) ->
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))
     ending = explain_error(error)
-    if (
-        ending.exit_code == errors.CANCELLED
-        and parsed is not None
-        and parsed.command.replaces_verdict
-    ):
+    if ending.exit_code == errors.CANCELLED and call is not None and call.command.replaces_verdict:
         return Ending(
-            errors.CANCELLED, f"cancelled: {_describe_leftovers(parsed.options.common.out)}"
+            errors.CANCELLED, f"cancelled: {_describe_leftovers(call.options.common.out)}"
         )
     if ending.exit_code != errors.BUG:
         return ending
@@ -182,10 +174,10 @@ def _describe_leftovers(out: Path) -> str:
     )
 
 
-def _output_directories(parsed: Parsed | None) -> list[Path]:
+def _output_directories(call: Parsed | None) -> list[Path]:
     """Returns the directories that were written to; `tempfile` would name another one if this is
     full."""
-    out = [parsed.options.common.out] if parsed else []
+    out = [call.options.common.out] if call else []
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 
@@ -207,14 +199,14 @@ def _report_of(error: BaseException, log_file: LogFile | None) -> str:
 # nothing else can be a regression.
 
 
-def as_written(exit_code: int, parsed: Parsed) -> int:
+def as_written(exit_code: int, call: Parsed) -> int:
     """Returns the exit code. Raises TunegateError, a bug of ours, if no written verdict has it."""
-    if not parsed.command.judges:
+    if not call.command.judges:
         if exit_code == errors.FAIL:
-            raise errors.TunegateError(_bug(exit_code, f"{parsed.command.name} judges nothing"))
+            raise errors.TunegateError(_bug(exit_code, f"{call.command.name} judges nothing"))
         return exit_code
     try:
-        verdict = artifact_io.read(parsed.options.common.out / "verdict.json", Verdict)
+        verdict = artifact_io.read(call.options.common.out / "verdict.json", Verdict)
     except errors.ArtifactError as error:
         raise errors.TunegateError(_bug(exit_code, str(error))) from error
     if verdict.exit_code != exit_code or (exit_code == errors.FAIL) != (verdict.status == "fail"):
@@ -236,28 +228,28 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:
-        parsed = parse(arguments)
+        call = parse(arguments)
     except errors.ConfigError:
         return None
-    job = getattr(parsed.options, "job", None)
+    job = getattr(call.options, "job", None)
     if not isinstance(job, CiJob):
         return None
     is_named = any(word.partition("=")[0] == _FLAG for word in arguments)
     return AskedJob(
         ci=job.ci if is_named else _AUTO,
         is_named=is_named,
-        is_json=parsed.options.settings.as_json,
-        request=_request(parsed, job, arguments),
+        is_json=call.options.settings.as_json,
+        request=_request(call, job, arguments),
     )
 
 
-def _request(parsed: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
+def _request(call: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
     """Returns the job's request. Of equal options the last counts, so the words end with the one
     that makes this no job."""
-    settings = parsed.options.settings
+    settings = call.options.settings
     return JobRequest(
         words=(*arguments, f"{_FLAG}="),
-        step=msgspec.convert(parsed.command.name, StepName),
+        step=msgspec.convert(call.command.name, StepName),
         out=settings.out,
         repository=settings.repository,
         config=settings.config or settings.repository / "tunegate.yaml",

@@ -42,18 +42,20 @@ class Argument(msgspec.Struct, frozen=True):
 # Parsers of values on the command line, which reject others in words.
 
 _SEED_BITS = 64
+_MAX_DIGITS = 40
+"""More than any number here needs, and few enough for Python to read and a message to show."""
 _MAX_HOURS = 1e6
 _ALL_PERCENT = 100.0
 
 
 def positive(text: str) -> float:
     """Parses a number above zero."""
-    return _number(text, lowest=math.ulp(0.0), expected="a number above zero")
+    return _number(text, lowest=math.ulp(0.0), form="a number above zero")
 
 
 def not_negative(text: str) -> float:
     """Parses a number, zero included."""
-    return _number(text, lowest=0.0, expected="zero or a number above it")
+    return _number(text, lowest=0.0, form="zero or a number above it")
 
 
 def percentage(text: str) -> float:
@@ -64,13 +66,13 @@ def percentage(text: str) -> float:
     return value
 
 
-def _number(text: str, *, lowest: float, expected: str) -> float:
+def _number(text: str, *, lowest: float, form: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (lowest <= value < math.inf):
-        raise argparse.ArgumentTypeError(f'"{text}" is not {expected}, without a unit')
+        raise argparse.ArgumentTypeError(f'"{text}" is not {form}, without a unit')
     return value
 
 
@@ -78,6 +80,9 @@ def whole_number(text: str) -> int:
     """Parses a whole number, zero included."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    if len(text) > _MAX_DIGITS:
+        message = f'"{text[:_MAX_DIGITS]}..." is a number of more than {_MAX_DIGITS} digits'
+        raise argparse.ArgumentTypeError(message)
     return int(text)
 
 
@@ -105,9 +110,13 @@ def shape(text: str) -> Shape:
     """Parses the name of an input and its whole shape."""
     name, equals, extents = text.rpartition("=")
     numbers = extents.split(",")
-    if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
+    if not (name and equals and all(map(_is_extent, numbers))):
         raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
     return name, tuple(int(n) for n in numbers)
+
+
+def _is_extent(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MAX_DIGITS and int(text) > 0
 
 
 def hours(text: str) -> float:
@@ -125,10 +134,10 @@ def date(text: str) -> int:
     """Parses a day or a minute in UTC, and returns seconds since 1970."""
     for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M"):
         try:
-            parsed = time.strptime(text, form)
+            moment = time.strptime(text, form)
         except ValueError:
             continue
-        return calendar.timegm(parsed)
+        return calendar.timegm(moment)
     raise argparse.ArgumentTypeError(
         f'"{text}" is not a date such as 2026-11-21 or 2026-11-21T08:30'
     )
@@ -155,32 +164,32 @@ class KeyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def options_of(group: type[KeyOptions]) -> Iterator[tuple[str, Option]]:
     """Yields the options of a group by the keys that they replace."""
-    for declared in keys_of(group.SECTION, group.TITLE):
-        if declared.key.flag:
-            yield declared.place, _option(declared)
+    for declaration in keys_of(group.SECTION, group.TITLE):
+        if declaration.key.flag:
+            yield declaration.place, _option(declaration)
 
 
-def _option(declared: DeclaredKey) -> Option:
-    key, kind = declared.key, inspect.type_info(declared.kind)
+def _option(declaration: DeclaredKey) -> Option:
+    key, kind = declaration.key, inspect.type_info(declaration.kind)
     choices = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
     return Option(
         key.help,
         "" if choices else key.metavar,
-        str if choices else _reader(declared, kind),
+        str if choices else _reader(declaration, kind),
         choices=choices,
         flags=(key.flag,),
     )
 
 
-def _reader(declared: DeclaredKey, kind: inspect.Type) -> Callable[[str], object]:
+def _reader(declaration: DeclaredKey, kind: inspect.Type) -> Callable[[str], object]:
     """Returns the parser of a key: text as it is, or a number within the key's bounds."""
-    words = describe_type(kind, declared.key.unit)
+    words = describe_type(kind, declaration.key.unit)
     if words == "a text":
         return str
 
     def read(text: str) -> Any:  # noqa: ANN401  # as the key declares it
         try:
-            value = msgspec.convert(float(text), declared.kind, strict=False)
+            value = msgspec.convert(float(text), declaration.kind, strict=False)
         except ValueError:
             value = None
         if value is None or not math.isfinite(value):

@@ -68,10 +68,10 @@ def _unknown_word_error(word: str, words: Sequence[str], program: str) -> Config
 def parsed_options(command: Command, words: Sequence[str]) -> Options:
     """Returns the command's struct. Raises ConfigError for words that the command does not take."""
     parser = parser_of(command)
-    parsed, unknown = parser.parse_known_args(words)
+    namespace, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_refusal(unknown[0], command))
-    values = {name: _list_to_tuple(value) for name, value in vars(parsed).items()}
+    values = {name: _list_to_tuple(value) for name, value in vars(namespace).items()}
     return fill_struct(command.options, values)
 
 
@@ -122,30 +122,28 @@ def usage(command: Command) -> str:
 
 
 def _usage_of(field: Field) -> str:
-    declared = field.declared
-    if isinstance(declared, Option):
+    option = field.declared
+    if isinstance(option, Option):
         return f"{field.flags[0]} {field.metavar}" if field.is_required else ""
-    text = " ".join([field.metavar] * declared.count) or f"{field.metavar} ..."
+    text = " ".join([field.metavar] * option.count) or f"{field.metavar} ..."
     return text if field.is_required else f"[{text}]"
 
 
 def _add(section: argparse._ArgumentGroup, field: Field) -> None:
-    declared, text = field.declared, field.help.replace("%", "%%")
-    shared: dict[str, Any] = {"help": text, "metavar": field.metavar, "type": declared.read}
-    if declared.choices:
-        shared["choices"] = declared.choices
-    if isinstance(declared, Argument):
+    option, text = field.declared, field.help.replace("%", "%%")
+    keywords: dict[str, Any] = {"help": text, "metavar": field.metavar, "type": option.read}
+    if option.choices:
+        keywords["choices"] = option.choices
+    if isinstance(option, Argument):
         one = None if field.is_required else "?"
-        count = {0: "*", 1: one}.get(declared.count, declared.count)
-        section.add_argument(field.name, nargs=count, default=field.default, **shared)
+        count = {0: "*", 1: one}.get(option.count, option.count)
+        section.add_argument(field.name, nargs=count, default=field.default, **keywords)
     elif field.is_switch:
         section.add_argument(*field.flags, dest=field.name, action="store_true", help=text)
     else:
-        action = "append" if declared.is_repeated else "store"
-        required = field.is_required
-        section.add_argument(
-            *field.flags, dest=field.name, action=action, required=required, **shared
-        )
+        action = "append" if option.is_repeated else "store"
+        keywords |= {"dest": field.name, "action": action, "required": field.is_required}
+        section.add_argument(*field.flags, **keywords)
 
 
 def _refusal(word: str, command: Command) -> str:

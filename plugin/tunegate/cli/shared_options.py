@@ -197,12 +197,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self) -> Settings:
         """Returns the settings that the shared options produce."""
         groups = [getattr(self, name) for name in self.__struct_fields__]
-        replaced: dict[str, Any] = {}
+        given: dict[str, Any] = {}
         values: dict[str, Any] = {}
         for group in groups:
             if isinstance(group, KeyOptions):
-                replaced |= group.given
+                given |= group.given
             elif isinstance(group, msgspec.Struct):
                 values |= msgspec.structs.asdict(group)
         fields = {name: values[name] for name in Settings.__struct_fields__ if name in values}
-        return Settings(overrides=Overrides(replaced), **fields)
+        return Settings(overrides=Overrides(given), **fields)

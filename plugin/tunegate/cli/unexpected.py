@@ -117,12 +117,10 @@ def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
     what the run writes to. A cancelled run, and what the user can mend, stay what they are."""
     if isinstance(error, (errors.CancelledError, errors.ConfigError, errors.RevisionError)):
         return error
-    limited = next((e for e in _chain(error) if e.errno in _OWN_LIMITS), None)
-    if limited is not None:
-        advice = errors.LIMIT_ADVICE[limited.errno or 0]
-        return errors.EnvironmentUnfitError(
-            f"this machine refuses: {error_text(limited)}. {advice}"
-        )
+    limit = next((e for e in _chain(error) if e.errno in _OWN_LIMITS), None)
+    if limit is not None:
+        advice = errors.LIMIT_ADVICE[limit.errno or 0]
+        return errors.EnvironmentUnfitError(f"this machine refuses: {error_text(limit)}. {advice}")
     lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)
     full = next((place for place in directories if _free_bytes(place) < _FULL_BYTES), None)
     if lacking is None and full is None:

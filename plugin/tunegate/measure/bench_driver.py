@@ -88,20 +88,19 @@ class FreshProcesses:
             return process.operators_ms(_PROFILED_INFERENCES)
 
     def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
-        started = time.monotonic()
-        return layers_launch(self.profiled_both(base, head, number, turns), started)
+        began = time.monotonic()
+        return layers_launch(self.profiled_both(base, head, number, turns), began)
 
     def profiled_both(self, base: Path, head: Path, number: int, turns: Turns) -> ProfiledBoth:
         """Returns the times of all layers of both sides in one fresh process. Raises
         MeasurementError."""
-        if str(base.absolute()) in self._limits.pythons or str(head.absolute()) in (
-            self._limits.pythons
-        ):
+        artifacts = (str(base.absolute()), str(head.absolute()))
+        if any(artifact in self._limits.pythons for artifact in artifacts):
             raise MeasurementError("base and head run in environments of their own")
         seed = derive_seed(self._seed, "layers", number)
         inputs = agree_on_inputs(ArtifactFile.read(base).inputs, ArtifactFile.read(head).inputs)
         request = ProfileBoth(
-            artifacts=(str(base.absolute()), str(head.absolute())),
+            artifacts=artifacts,
             inputs=inputs,
             threads=ArtifactFile.read(head).threads,
             inferences=turns.inferences,
@@ -143,8 +142,7 @@ class FreshProcesses:
         with self._devices.of(artifact) as device:
             start = start_of(artifact, self._alone)
             log = self._scratch / "bench.log"
-            process = Process(start, log, device.variables, self._limits)
-            with closing(process):
+            with closing(Process(start, log, device.variables, self._limits)) as process:
                 yield process
 
 
@@ -153,19 +151,19 @@ _SHORTEST_MS = 1e-9
 """The shortest time that an artifact holds."""
 
 
-def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:
-    """Returns what the layers that differ took, in the time since `started`. Raises
+def layers_launch(profile: ProfiledBoth, began: float) -> LayersLaunch:
+    """Returns what the layers that differ took, in the time since `began`. Raises
     MeasurementError if nothing of a side could be timed."""
     base, head = (
         {name: ms for name, ms in side.items() if name in differing}
-        for side, differing in zip(profiled.milliseconds, profiled.differing, strict=True)
+        for side, differing in zip(profile.milliseconds, profile.differing, strict=True)
     )
     differences = {
         name: head.get(name, 0.0) - base.get(name, 0.0) for name in dict.fromkeys([*head, *base])
     }
     names = sorted(differences, key=lambda name: -abs(differences[name]))[:_SHOWN_LAYERS]
     whole_ms, base_ms, head_ms = (
-        sum(times.values()) for times in (profiled.milliseconds[0], base, head)
+        sum(times.values()) for times in (profile.milliseconds[0], base, head)
     )
     if min(whole_ms, whole_ms - base_ms + head_ms) < _SHORTEST_MS:
         raise MeasurementError("no layer could be timed")
@@ -173,7 +171,7 @@ def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:
         whole_ms=whole_ms,
         base_ms=base_ms,
         head_ms=head_ms,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - began,
         largest={name[:_SHOWN_OF_NAME]: differences[name] for name in names},
     )
 

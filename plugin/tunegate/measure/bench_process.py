@@ -43,7 +43,7 @@ WARM_UP_SECONDS = 0.5
 MAX_SECONDS = 120.0
 _MAX_BLOCK_SECONDS = 5.0
 
-Expected = TypeVar("Expected", Ready, Timed, Profiled, ProfiledBoth, Sampled)
+Reply = TypeVar("Reply", Ready, Timed, Profiled, ProfiledBoth, Sampled)
 
 
 class Limits(NamedTuple):
@@ -117,9 +117,9 @@ class Process:
 
     def block(self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS) -> TimedBlock:
         """Returns the times of one block, and the number of inferences that ran."""
-        timed = self._ask(Block(inferences, most_seconds), Timed)
-        times = tuple(n / 1e6 for n in timed.nanoseconds)
-        return TimedBlock(times, len(times) + timed.untimed)
+        reply = self._ask(Block(inferences, most_seconds), Timed)
+        times = tuple(n / 1e6 for n in reply.nanoseconds)
+        return TimedBlock(times, len(times) + reply.untimed)
 
     def operators_ms(self, inferences: int) -> dict[str, float]:
         start, libraries = self._start, self._limits.libraries
@@ -143,16 +143,16 @@ class Process:
     def close(self) -> None:
         self._child.kill()
 
-    def _ask(self, request: BenchRequest, expected: type[Expected]) -> Expected:
+    def _ask(self, request: BenchRequest, kind: type[Reply]) -> Reply:
         """Returns the answer. Raises MeasurementError with the artifact's name, which is its side
         in a gate."""
         try:
-            return self._answer(request, expected)
+            return self._answer(request, kind)
         except MeasurementError as error:
             message = f"{Path(self._start.artifact).name}: {error}"
             raise MeasurementError(message) from error
 
-    def _answer(self, request: BenchRequest, expected: type[Expected]) -> Expected:
+    def _answer(self, request: BenchRequest, kind: type[Reply]) -> Reply:
         deadline = time.monotonic() + self._limits.seconds
         try:
             self._child.send(request)
@@ -161,7 +161,7 @@ class Process:
                 while time.monotonic() < deadline:
                     selector.select(timeout=1.0)
                     reply = self._child.receive()
-                    if isinstance(reply, expected):
+                    if isinstance(reply, kind):
                         return reply
                     if isinstance(reply, Broken):
                         raise MeasurementError(reply.reason)

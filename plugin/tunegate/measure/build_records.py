@@ -55,19 +55,19 @@ def best_records(
         if own:
             best[task.key] = own + _of(task.key, best.get(task.key, ()))
             sources[task.key] = task.source
-    decided = {*best, *(task.key for task in tasks if task.stopped not in _UNTRIED)}
-    for resolved in plan.resolution.tasks:
-        key = resolved.task.key
-        if resolved.skipped == "behind" and sources.get(key, "transfer") == "transfer":
+    keys = {*best, *(task.key for task in tasks if task.stopped not in _UNTRIED)}
+    for entry in plan.resolution.tasks:
+        key = entry.task.key
+        if entry.skipped == "behind" and sources.get(key, "transfer") == "transfer":
             best.pop(key, None)
             sources.pop(key, None)
             continue
-        if key in decided:
+        if key in keys:
             continue
-        if resolved.claims is not None:
-            best[key], sources[key] = resolved.claims.records, "claimed"
+        if entry.claims is not None:
+            best[key], sources[key] = entry.claims.records, "claimed"
         else:
-            best[key], sources[key] = resolved.lookup.failures, "prior"
+            best[key], sources[key] = entry.lookup.failures, "prior"
     return BestRecords(best, sources)
 
 
@@ -78,15 +78,15 @@ def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord
 def _trusted_records(plan: TuningPlan, origin: RecordOrigin) -> BestRecords:
     best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
     sources: dict[WorkloadKey, ScheduleSource] = {}
-    for resolved in plan.resolution.tasks:
-        match resolved.lookup:
+    for entry in plan.resolution.tasks:
+        match entry.lookup:
             case ExactHit(records=records):
-                best[resolved.task.key] = records
+                best[entry.task.key] = records
                 is_older = has_only_older(records, origin.toolchain, origin.device)
-                sources[resolved.task.key] = "older" if is_older else "exact"
+                sources[entry.task.key] = "older" if is_older else "exact"
             case TransferHit(records=records, failures=failures):
-                best[resolved.task.key] = (*records, *failures)
-                sources[resolved.task.key] = "transfer"
+                best[entry.task.key] = (*records, *failures)
+                sources[entry.task.key] = "transfer"
             case Miss():
                 pass
     return BestRecords(best, sources)
@@ -115,35 +115,35 @@ def decided_by_base(
     cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     keys_of_model: dict[ModelPath, set[WorkloadKey]] = {}
-    for resolved in plan.resolution.tasks:
+    for entry in plan.resolution.tasks:
         # Weights may decide a shape, such as how many of them are not zero.
-        alike -= {use.model for use in resolved.task.uses} - {*_shared_by(resolved.task)}
-        source = sources.get(resolved.task.key)
-        is_on_cpu = resolved.task.target in cpus
+        alike -= {use.model for use in entry.task.uses} - {*_shared_by(entry.task)}
+        source = sources.get(entry.task.key)
+        is_on_cpu = entry.task.target in cpus
         is_tried = source is not None and (is_on_cpu or source in UNMEASURED)
-        for model in _shared_by(resolved.task):
+        for model in _shared_by(entry.task):
             if is_tried or not is_on_cpu:
                 keys = keys_of_model.setdefault(model, set())
-                keys |= {resolved.task.key} if is_tried else set()
+                keys |= {entry.task.key} if is_tried else set()
     return {
         model: DecidedByBase(frozenset(keys), is_alike=model in alike)
         for model, keys in keys_of_model.items()
     }
 
 
-def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, decided: DecidedByBase) -> BuildJob:
+def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, by_base: DecidedByBase) -> BuildJob:
     """Returns the job of the head, with the base's schedules for these tasks. A model whose sides
     differ in weights only is built and cut as its base was. A base that could not be built decides
     nothing."""
     if base.error is not None:
         return job
-    if decided.is_alike and base.how is not None and job.model.shapes == of_base.model.shapes:
+    if by_base.is_alike and base.how is not None and job.model.shapes == of_base.model.shapes:
         return msgspec.structs.replace(job, how=base.how)
-    recorded = {task.key for task in base.tasks if task.rid}
-    settled = decided.keys & {task.key for task in base.tasks}
+    with_record = {task.key for task in base.tasks if task.rid}
+    keys = by_base.keys & {task.key for task in base.tasks}
     marks = base.how.kept if base.how is not None and LAUNCH in job.settings else ()
-    job = job.with_default_schedules(settled - recorded)
-    return msgspec.structs.replace(job, settled=settled, decided=marks)
+    job = job.with_default_schedules(keys - with_record)
+    return msgspec.structs.replace(job, settled=keys, decided=marks)
 
 
 def _is_alike(change: ModelChange) -> bool:

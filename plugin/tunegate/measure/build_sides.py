@@ -54,7 +54,7 @@ def build(
         builders=builders,
         scorer=source.case_scorer,
         cases=source.workdir / "cases",
-        compiled=compiled_sides(plan),
+        sides_with_tasks=compiled_sides(plan),
         how=remembered_elections.remembered_how(elections),
     )
     # With a remembered election only what it does not leave out; where its winner fails on a side,
@@ -63,13 +63,13 @@ def build(
         remembered_elections.remembered_winners(elections),
         remembered_elections.is_left_out(elections),
     )
-    built = building.build_candidates(sides, lambda cell, name: not left_out(cell, name))
-    lost_winners = remembered_elections.lost_winners(winners, sides, built)
-    built |= building.build_candidates(
+    builds = building.build_candidates(sides, lambda cell, name: not left_out(cell, name))
+    lost_winners = remembered_elections.lost_winners(winners, sides, builds)
+    builds |= building.build_candidates(
         [side for side in sides if side[0] in lost_winners], left_out
     )
-    ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
-    readable = (_with_unreadable(each, models.unreadable) for each in ordered)
+    cells_in_order = (_in_order(cell, builds, source.candidates[cell.target]) for cell in cells)
+    readable = (_with_unreadable(each, models.unreadable) for each in cells_in_order)
     return remembered_elections.as_remembered(readable, elections, source.candidates)
 
 
@@ -82,14 +82,14 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     builders: Mapping[RuntimeName, Builder]
     scorer: CaseScorer | None
     cases: Path
-    compiled: Collection[tuple[Cell, Side]]
+    sides_with_tasks: Collection[tuple[Cell, Side]]
     how: Mapping[tuple[Cell, str], HowBuilt]
 
     def build_candidates(
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
     ) -> dict[tuple[Cell, Side, str], Build]:
         """Returns the builds of these sides for the candidates that `is_wanted` names."""
-        built = {
+        builds = {
             (cell, side, candidate.name): _with_location(unbuilt(reason), candidate, Path())
             for cell, side in sides
             for candidate in self.candidates[cell.target]
@@ -109,10 +109,10 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for cells, later in zip(groups, compiled_later(groups), strict=True):
             if cells:
-                step = progress_line(cells, self.compiled, is_compared=_has_base(sides))
+                step = progress_line(cells, self.sides_with_tasks, is_compared=_has_base(sides))
                 self.context.progress.step(step, "build")
-                built |= self._of(cells, later)
-        return built
+                builds |= self._of(cells, later)
+        return builds
 
     def _of(
         self, builds: Sequence[WantedBuild], later: Collection[tuple[Cell, Side]]
@@ -125,9 +125,9 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         for each, job, build in zip(builds, jobs, self._builds(builds, jobs), strict=True):
             candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
-            located = self._score(_with_location(build, candidate, place), job, candidate)
+            result = self._score(_with_location(build, candidate, place), job, candidate)
             build_of[cell, side, candidate.name] = error_budgets.held_to_budget(
-                located, self.models.config, cell.model, candidate
+                result, self.models.config, cell.model, candidate
             )
         return build_of
 
@@ -137,10 +137,10 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         if not candidate.is_tuned:
             return builder.build(jobs)
         places = [each.place for each in builds]
-        built = _build_candidate(
+        by_place = _build_candidate(
             dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base
         )
-        return [built[place] for place in places]
+        return [by_place[place] for place in places]
 
     def _score(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
         if self.scorer is None:
@@ -180,21 +180,21 @@ def _build_candidate(
     jobs: Mapping[tuple[Cell, Side], BuildJob],
     candidate: CandidateBuild,
     builder: Builder,
-    decided: Mapping[ModelPath, build_records.DecidedByBase],
+    by_base: Mapping[ModelPath, build_records.DecidedByBase],
 ) -> dict[tuple[Cell, Side], Build]:
     """Returns the builds. A head waits for its base if the base decides about schedules of both."""
     later = {
         (cell, side)
         for cell, side in jobs
         if candidate.is_tuned and side == "head" and jobs[cell, side].how is None
-        if cell.model in decided and (cell, "base") in jobs
-        if decided[cell.model].keys or LAUNCH in candidate.settings
+        if cell.model in by_base and (cell, "base") in jobs
+        if by_base[cell.model].keys or LAUNCH in candidate.settings
     }
     first = {which: job for which, job in jobs.items() if which not in later}
     builds = dict(zip(first, builder.build([*first.values()]), strict=True))
     heads = {
         (cell, side): build_records.as_in_base(
-            job, jobs[cell, "base"], builds[cell, "base"], decided[cell.model]
+            job, jobs[cell, "base"], builds[cell, "base"], by_base[cell.model]
         )
         for (cell, side), job in jobs.items()
         if (cell, side) in later
@@ -205,14 +205,14 @@ def _build_candidate(
 
 
 def _in_order(
-    cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[CandidateBuild]
+    cell: Cell, builds: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[CandidateBuild]
 ) -> CellCandidates:
     """Returns the builds of each side, in the order in which candidates are tried."""
     of: dict[Side, list[Build]] = {
         side: [
-            built[cell, side, candidate.name]
+            builds[cell, side, candidate.name]
             for candidate in candidates
-            if (cell, side, candidate.name) in built
+            if (cell, side, candidate.name) in builds
         ]
         for side in SIDES
     }
@@ -377,22 +377,22 @@ def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tu
 def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
     """Returns the sides that a compiler takes part of: they have tasks."""
     return frozenset(
-        (Cell(model=use.model, target=resolved.task.target), use.side)
-        for resolved in plan.resolution.tasks
-        for use in resolved.task.uses
+        (Cell(model=use.model, target=entry.task.target), use.side)
+        for entry in plan.resolution.tasks
+        for use in entry.task.uses
     )
 
 
 def progress_line(
     builds: Sequence[WantedBuild],
-    compiled: Collection[tuple[Cell, Side]],
+    sides_with_tasks: Collection[tuple[Cell, Side]],
     *,
     is_compared: bool = True,
 ) -> str:
     """Returns the progress line of a group. Sides are named if something `is_compared`. A side that
     the compiler refuses at once is no build to wait for, unless there is no other."""
     compiled_builds = [
-        each for each in builds if not each.candidate.is_tuned or each.place in compiled
+        each for each in builds if not each.candidate.is_tuned or each.place in sides_with_tasks
     ]
     parts = compiled_builds or builds
     sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in parts)

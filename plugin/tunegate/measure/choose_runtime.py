@@ -46,24 +46,24 @@ def choose_runtime(
     `seconds`."""
     directories = _ShippedBuilds(context.out, shipping)
     choosing = _Choosing(context, benchmarker, seconds)
-    chosen = []
+    cells = []
     for cell in candidates:
         of_head = {build.candidate for build in cell.head if build.error is None}
-        of_base = choosing.of(cell, cell.base, default=None, like=None, required=of_head)
+        of_base = choosing.of(cell, cell.base, default=None, like=None, essential=of_head)
         late = _late_candidates(cell.base, of_base)
         base = _comparable(cell, of_base, late)
         default = base.candidate if base is not None else ""
         builds = _without(late, cell.head)
         head = choosing.of(cell, builds, default=default, like=_twin(cell, base))
         base, head = (with_earlier(build, cell) for build in (base, head))
-        chosen.append(
+        cells.append(
             CellBuilds(
                 cell=cell.cell,
                 base=directories(cell.cell, "base", base, cell.base),
                 head=directories(cell.cell, "head", head, cell.head),
             )
         )
-    return tuple(chosen)
+    return tuple(cells)
 
 
 class _Choosing:
@@ -80,11 +80,11 @@ class _Choosing:
         *,
         default: str | None,
         like: Build | None,
-        required: Collection[str] = (),
+        essential: Collection[str] = (),
     ) -> Build | None:
         """Returns the build that ships. Only a clear gain displaces the candidate `default`; with
         `like` its choice is taken over. Without both, builds that cannot be measured are an error,
-        and so is a single build that is `required`, because nobody knows which one ships."""
+        and so is a single build that is `essential`, because nobody knows which one ships."""
         cell = candidates.cell
         usable = {build.candidate: build for build in builds if build.error is None}
         choice = RuntimeChoice(refused=tuple(_refused_candidates(cell, builds)))
@@ -107,7 +107,7 @@ class _Choosing:
             )
             alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
             return lasting(alike, builds)
-        return lasting(self._race(candidates, usable, default, choice, required), builds)
+        return lasting(self._race(candidates, usable, default, choice, essential), builds)
 
     def _race(
         self,
@@ -115,13 +115,13 @@ class _Choosing:
         usable: Mapping[str, Build],
         default: str | None,
         choice: RuntimeChoice,
-        required: Collection[str],
+        essential: Collection[str],
     ) -> Build:
         titles = " or ".join(build.title for build in usable.values())
         cell = candidates.cell
         self._progress.step(f"choose: {titles} for {cell.model} on {cell.target}", "choose")
         first = usable.get(default or candidates.first, next(iter(usable.values())))
-        race = Race(usable, first, self._launching, required)
+        race = Race(usable, first, self._launching, essential)
         try:
             return race.winner(choice)
         except MeasurementError as error:
@@ -151,26 +151,22 @@ def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Bui
     if not builds:
         return None
     errors = list(dict.fromkeys(_own_error(cell, build) for build in builds))
-    reasons = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
+    reasons = " ".join(f"{each.title}: {each.reason.rstrip('.')}." for each in choice.refused)
     reasons = errors[0] if len(errors) == 1 else reasons
-    checked = next((build for build in builds if build.check is not None), builds[0])
-    return msgspec.structs.replace(checked, error=reasons, choice=choice)
+    basis = next((build for build in builds if build.check is not None), builds[0])
+    return msgspec.structs.replace(basis, error=reasons, choice=choice)
 
 
 def _own_error(cell: Cell, build: Build) -> str:
     return (build.error or "").removeprefix(f"{cell.model}: ")
 
 
-def _sentence(text: str) -> str:
-    return f"{text.rstrip('.')}."
-
-
-def _late_candidates(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
+def _late_candidates(builds: Sequence[Build], winner: Build | None) -> frozenset[str]:
     """Returns the working candidates that the base's election had no time for."""
-    if elected is None or elected.choice is None or not elected.choice.times:
+    if winner is None or winner.choice is None or not winner.choice.times:
         return frozenset()
     usable = {build.candidate for build in builds if build.error is None}
-    return frozenset(usable - {time.candidate for time in elected.choice.times})
+    return frozenset(usable - {time.candidate for time in winner.choice.times})
 
 
 def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
@@ -275,9 +271,9 @@ def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
     names = {time.candidate for time in choice.times}
     names |= {each.candidate for each in choice.refused}
     earlier_times = (time for time in cell.earlier if time.candidate not in names)
-    refused = (each for each in cell.refused if each.candidate not in names)
+    refusals = (each for each in cell.refused if each.candidate not in names)
     choice = msgspec.structs.replace(
-        choice, times=(*choice.times, *earlier_times), refused=(*choice.refused, *refused)
+        choice, times=(*choice.times, *earlier_times), refused=(*choice.refused, *refusals)
     )
     return msgspec.structs.replace(build, choice=choice)
 

@@ -55,9 +55,9 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the election with one more launch. The end of a round drops challengers out of
         reach."""
         effects = {**self.effects, challenger: (*self.effects[challenger], effect)}
-        updated = msgspec.structs.replace(self, effects=effects)
+        result = msgspec.structs.replace(self, effects=effects)
         is_round = len({len(each) for each in effects.values()}) == 1
-        return updated._halve() if is_round else updated
+        return result._halve() if is_round else result
 
     def without(self, challenger: str) -> Election:
         """Returns the election without a challenger that could not be measured."""
@@ -95,21 +95,16 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
 
     def _halve(self) -> Election:
         medians = self._medians()
-        ranked = sorted(medians, key=lambda name: medians[name])
-        first, best = ranked[0], min(0.0, medians[ranked[0]])
-        near_best = [name for name in ranked if medians[name] - best < CLEAR]
-        names = {*near_best[: math.ceil(len(ranked) / 2)], *self._exact_of(near_best)[:1]}
+        order = sorted(medians, key=lambda name: medians[name])
+        first, best = order[0], min(0.0, medians[order[0]])
+        near_best = [name for name in order if medians[name] - best < CLEAR]
+        exact = [name for name in near_best if name not in self.inexact]
+        names = {*near_best[: math.ceil(len(order) / 2)], *exact[:1]}
         if best > -CLEAR:
-            return self._with_leader(
-                self.leader, {n: e for n, e in self.effects.items() if n in names}
-            )
-        return self._with_leader(first, {n: () for n in self.effects if n in names and n != first})
-
-    def _exact_of(self, names: Sequence[str]) -> Sequence[str]:
-        return [name for name in names if name not in self.inexact]
-
-    def _with_leader(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
-        return msgspec.structs.replace(self, leader=leader, effects=effects)
+            first, effects = self.leader, {n: e for n, e in self.effects.items() if n in names}
+        else:
+            effects = {n: () for n in self.effects if n in names and n != first}
+        return msgspec.structs.replace(self, leader=first, effects=effects)
 
 
 def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
@@ -151,7 +146,7 @@ class Launching:
 
 class Race:
     """An election and its launches. When time is up it ends with what is known. A challenger that
-    breaks is refused, except if it is `needed`, or if nothing ran yet: then the leader may be the
+    breaks is refused, except if it is `essential`, or if nothing ran yet: then the leader may be the
     broken one."""
 
     def __init__(
@@ -159,12 +154,12 @@ class Race:
         builds: Mapping[str, Build],
         incumbent: Build,
         launching: Launching,
-        required: Collection[str],
+        essential: Collection[str],
     ) -> None:
-        self._builds, self._launching, self._needed = builds, launching, required
+        self._builds, self._launching, self._essential = builds, launching, essential
         inexact = [name for name, build in builds.items() if build.error_estimate]
-        launched = in_turn({name: build.runtime for name, build in builds.items()})
-        self._election = election(launched, incumbent.candidate, inexact)
+        names = in_turn({name: build.runtime for name, build in builds.items()})
+        self._election = election(names, incumbent.candidate, inexact)
         self._benches: dict[tuple[str, str], Bench] = {}
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
         self._broken: dict[str, MeasurementError] = {}
@@ -178,13 +173,13 @@ class Race:
             self._election = self._after(challenger)
         if self._broken and not self._milliseconds:
             raise next(iter(self._broken.values()))
-        unmeasured = tuple(self._unmeasured_candidates())
+        missing = tuple(self._unmeasured_candidates())
         choice = msgspec.structs.replace(
             choice,
             times=tuple(self._times()),
-            refused=(*choice.refused, *unmeasured),
-            is_complete=not unmeasured,
-            is_cut_short=bool(unmeasured) and not self._broken,
+            refused=(*choice.refused, *missing),
+            is_complete=not missing,
+            is_cut_short=bool(missing) and not self._broken,
         )
         return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
 
@@ -200,7 +195,7 @@ class Race:
         try:
             effect = self._launch_effect(challenger)
         except MeasurementError as error:
-            if challenger in self._needed:
+            if challenger in self._essential:
                 raise
             self._broken[challenger] = error
             self._milliseconds.pop(challenger, None)

@@ -16,7 +16,7 @@ from tunegate.review.model_settings import entry_for, values_for
 def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: Candidates) -> bool:
     """Returns whether to build a candidate. Other precisions need a budget, unless the target has
     nothing else; its check then says so. A calibrated candidate needs values for inputs."""
-    if candidate.is_calibrated and not _has_values(config, cell.model):
+    if candidate.is_calibrated and not values_for(config, cell.model):
         return False
     if candidate.precision == FLOAT32 or _accuracy(config, cell.model) != "same":
         return True
@@ -27,7 +27,7 @@ def lacks_values(config: Config, model: ModelPath, candidate: CandidateBuild) ->
     """Returns why a candidate that the budget would allow is not built, '' if it is."""
     if not candidate.is_calibrated or _accuracy(config, model) == "same":
         return ""
-    if _has_values(config, model):
+    if values_for(config, model):
         return ""
     return (
         f"{model}: {candidate.title} is calibrated on values that you give, and there are none: "
@@ -83,10 +83,6 @@ def held_to_budget(
     reason = outside(estimates)
     error = f"{model}: {candidate.title} {reason}." if reason else None
     return msgspec.structs.replace(build, sampled=None, error_estimate=estimates, error=error)
-
-
-def _has_values(config: Config, model: ModelPath) -> bool:
-    return bool(values_for(config, model))
 
 
 def _missing_estimate(build: Build, model: ModelPath, candidate: CandidateBuild) -> str | None:

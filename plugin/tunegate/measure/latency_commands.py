@@ -30,7 +30,7 @@ class Commands:
     def __init__(self, lines: Mapping[Path, str], seed: int) -> None:
         self._lines = lines
         self._rng = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
-        self._timed: set[str] = set()
+        self._good_lines: set[str] = set()
 
     def pair(
         self,
@@ -43,7 +43,7 @@ class Commands:
         if slowdown_percent:
             message = f"`{self._lines[head]}`: a command cannot be made slower"
             raise MeasurementError(message)
-        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng, self._timed)
+        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng, self._good_lines)
 
     def single_ms(self, artifact: Path) -> float:
         return statistics.median(latencies_ms(self._lines[artifact]))
@@ -65,53 +65,53 @@ class Commands:
 
 
 class CommandPair:
-    """A pair of commands, of which those in `timed` have printed latencies before. A launch has no
+    """A pair of commands; those in `good_lines` have printed latencies before. A launch has no
     repeats inside, so its noise shows only between launches."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, lines: Sides[str], rng: random.Random, timed: set[str]) -> None:
-        self._lines, self._rng, self._timed = lines, rng, timed
+    def __init__(self, lines: Sides[str], rng: random.Random, good_lines: set[str]) -> None:
+        self._lines, self._rng, self._good_lines = lines, rng, good_lines
 
     def launch(self, pairs: int) -> Launch:
         """`pairs` is ignored. Raises ConfigError for a command that has printed no latency yet: no
         other machine would help."""
-        started = time.monotonic()
+        began = time.monotonic()
         order = list(SIDES)
         self._rng.shuffle(order)
         times = {side: self._times(self._lines.of(side)) for side in order}
-        return _launch_of(times["base"], times["head"], started)
+        return _launch_of(times["base"], times["head"], began)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
         """Times the base once for every few starts of the head. A command cannot be timed for
         longer, so `thresholds` is ignored."""
         base: list[float] = []
         for number in range(count):
-            started = time.monotonic()
+            began = time.monotonic()
             if number % _PROBES_OF_BASE == 0:
                 base = latencies_ms(self._lines.base)
-            yield _launch_of(base, latencies_ms(self._lines.head), started)
+            yield _launch_of(base, latencies_ms(self._lines.head), began)
 
     def _times(self, line: str) -> list[float]:
         try:
             times = latencies_ms(line)
         except MeasurementError as error:
-            if line in self._timed:
+            if line in self._good_lines:
                 raise
             message = f"{error}. A command is run as it is, without a shell: correct it."
             raise ConfigError(message) from error
-        self._timed.add(line)
+        self._good_lines.add(line)
         return times
 
 
-def _launch_of(base: Sequence[float], head: Sequence[float], started: float) -> Launch:
+def _launch_of(base: Sequence[float], head: Sequence[float], began: float) -> Launch:
     base_ms, head_ms = statistics.median(base), statistics.median(head)
     return Launch(
         effect=math.log(head_ms / base_ms),
         base_ms=base_ms,
         head_ms=head_ms,
         pairs=1,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - began,
         mean_effect=math.log(statistics.fmean(head) / statistics.fmean(base)),
         base_times=histogram(base),
         head_times=histogram(head),
@@ -121,8 +121,8 @@ def _launch_of(base: Sequence[float], head: Sequence[float], started: float) -> 
 def latencies_ms(line: str) -> list[float]:
     """Returns the latencies that a command line prints, run without a shell. Raises
     MeasurementError."""
-    printed = output_of(line)
-    numbers = [text.strip() for text in printed.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
+    output = output_of(line)
+    numbers = [text.strip() for text in output.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
     times = [_latency_ms(text, line) for text in numbers]
     if not times:
         message = f"`{line}` printed no latency: one number of milliseconds in a line"

@@ -50,13 +50,13 @@ def measure(
         benchmarker=benchmarker,
         rules=rules,
         context=context,
-        compared=other_cells + sum(map(_is_compared, builds)),
+        cell_count=other_cells + sum(map(_is_compared, builds)),
     )
     cells = []
-    for built in builds:
-        reference = references.get(built.cell.model)
-        measured = measuring.measure_cell(built)
-        cells.append(_with_reference(measured, built.head, reference, benchmarker))
+    for pair in builds:
+        reference = references.get(pair.cell.model)
+        result = measuring.measure_cell(pair)
+        cells.append(_with_reference(result, pair.head, reference, benchmarker))
     return MeasurementRun(
         device=context.device.fingerprint(),
         builds=tuple(builds),
@@ -68,136 +68,135 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True)
 class _Measuring:
-    """The state of one run. The `compared` cells share the error of a fail."""
+    """The state of one run. `cell_count` cells share the error of a fail."""
 
     benchmarker: Benchmarker
     rules: GateRules
     context: RunContext
-    compared: int
+    cell_count: int
 
-    def measure_cell(self, built: CellBuilds) -> CellMeasurement:
+    def measure_cell(self, pair: CellBuilds) -> CellMeasurement:
         clock = self.context.clock
-        started = clock.monotonic()
-        head, base = _usable(built.head), _usable(built.base)
+        began = clock.monotonic()
+        head, base = _usable(pair.head), _usable(pair.base)
         try:
             if head is None:
-                return _unmeasured_cell(built, "error")
+                return _unmeasured_cell(pair, "error")
             if base is None:
-                return self._alone(built, self.context.out / head.directory)
-            if not _is_compared(built):
-                return _unmeasured_cell(built, "identical")
-            step = f"measure: {built.cell.model} on {built.cell.target}"
+                return self._alone(pair, self.context.out / head.directory)
+            if not _is_compared(pair):
+                return _unmeasured_cell(pair, "identical")
+            step = f"measure: {pair.cell.model} on {pair.cell.target}"
             self.context.progress.step(step, "measure")
-            return self._compare_sides(built, base, head)
+            return self._compare_sides(pair, base, head)
         except MeasurementError as error:
-            seconds = clock.monotonic() - started
-            return _unmeasured_cell(built, "invalid", notes=(str(error),), seconds=seconds)
+            seconds = clock.monotonic() - began
+            return _unmeasured_cell(pair, "invalid", notes=(str(error),), seconds=seconds)
 
-    def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
+    def _alone(self, pair: CellBuilds, head: Path) -> CellMeasurement:
         """Measures a head without a base, with as many inferences as its objective needs."""
-        unpaired = _unmeasured_cell(built, "single", head_ms=self.benchmarker.single_ms(head))
-        objective = self.rules.policies.objectives.get(built.cell.model)
+        result = _unmeasured_cell(pair, "single", head_ms=self.benchmarker.single_ms(head))
+        objective = self.rules.policies.objectives.get(pair.cell.model)
         if objective is None:
-            return unpaired
+            return result
         inferences = inferences_needed(objective.percentile)
-        return msgspec.structs.replace(unpaired, alone=self.benchmarker.times(head, inferences))
+        return msgspec.structs.replace(result, alone=self.benchmarker.times(head, inferences))
 
-    def _compare_sides(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
+    def _compare_sides(self, pair: CellBuilds, base: Build, head: Build) -> CellMeasurement:
         at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
-        measured = self._with_layers(self._launches(built, at_base, at_head), at_base, at_head)
-        effect = statistics.fmean(launch.effect for launch in measured.launches)
+        result = self._with_layers(self._launches(pair, at_base, at_head), at_base, at_head)
+        effect = statistics.fmean(launch.effect for launch in result.launches)
         if 100 * abs(effect) < EXPLAINED * self.rules.gate.margin_percent:
-            return measured
-        self.context.progress.update(f"{built.cell.model}: timing the layers of both sides")
+            return result
+        self.context.progress.update(f"{pair.cell.model}: timing the layers of both sides")
         try:
             times = operator_times(at_base, at_head, self.benchmarker)
         except MeasurementError as error:
-            notes = (*measured.notes, f"the operators were not timed in the model: {error}")
-            return msgspec.structs.replace(measured, notes=notes)
-        return msgspec.structs.replace(measured, task_ms=times)
+            notes = (*result.notes, f"the operators were not timed in the model: {error}")
+            return msgspec.structs.replace(result, notes=notes)
+        return msgspec.structs.replace(result, task_ms=times)
 
-    def _with_layers(self, measured: CellMeasurement, base: Path, head: Path) -> CellMeasurement:
+    def _with_layers(self, result: CellMeasurement, base: Path, head: Path) -> CellMeasurement:
         """Returns the measurement with the layers that differ, if they have a margin. Trouble with
         them takes nothing from the rest."""
         gate = self.rules.gate
         if gate.layers_margin_percent is None:
-            return measured
-        self.context.progress.update(f"{measured.cell.model}: timing the layers that differ")
+            return result
+        self.context.progress.update(f"{result.cell.model}: timing the layers that differ")
         try:
             layers = launch_layers(
-                self.benchmarker, (base, head), gate, self.compared, measured.head_ms or 1.0
+                self.benchmarker, (base, head), gate, self.cell_count, result.head_ms or 1.0
             )
         except MeasurementError as error:
             layers = DifferingLayers(problem=str(error))
-        return msgspec.structs.replace(measured, layers=layers)
+        return msgspec.structs.replace(result, layers=layers)
 
-    def _launches(self, built: CellBuilds, base: Path, head: Path) -> CellMeasurement:
+    def _launches(self, pair: CellBuilds, base: Path, head: Path) -> CellMeasurement:
         clock = self.context.clock
         bench = self.benchmarker.pair(base, head, compares_outputs=base != head)
         control = self.benchmarker.pair(base, base)
-        started = clock.monotonic()
+        began = clock.monotonic()
 
         def say(progress: LaunchProgress) -> None:
-            self.context.progress.update(_progress_text(built, progress), progress.seconds_left)
+            self.context.progress.update(_progress_text(pair, progress), progress.seconds_left)
 
-        waived = waived_gate(self.rules, built.cell)
-        launched = launch_until_decided(
-            bench, control, self.rules.gate, self.compared, say, waived=waived
+        waiver = waived_gate(self.rules, pair.cell)
+        series = launch_until_decided(
+            bench, control, self.rules.gate, self.cell_count, say, waiver=waiver
         )
         return CellMeasurement(
-            cell=built.cell,
-            launches=launched.launches,
-            analyses=launched.analyses,
-            stopped=launched.stopped,
-            seconds=clock.monotonic() - started,
-            head_ms=statistics.median(x.head_ms for x in launched.launches),
-            controls=launched.controls,
-            probes=launched.probes,
-            starts=launched.starts,
+            cell=pair.cell,
+            launches=series.launches,
+            analyses=series.analyses,
+            stopped=series.stopped,
+            seconds=clock.monotonic() - began,
+            head_ms=statistics.median(x.head_ms for x in series.launches),
+            controls=series.controls,
+            probes=series.probes,
+            starts=series.starts,
         )
 
 
-def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
+def _progress_text(pair: CellBuilds, progress: LaunchProgress) -> str:
     if progress.most_probes:
         return (
-            f"{built.cell.model}: {progress.probes} of "
-            f"{progress.most_probes} probes of fresh starts"
+            f"{pair.cell.model}: {progress.probes} of {progress.most_probes} probes of fresh starts"
         )
     is_telling = progress.high - progress.low < _TELLING_PERCENT  # False for infinities, too
     interval = f", {progress.low:+.1f} to {progress.high:+.1f}%" if is_telling else ""
     return (
-        f"{built.cell.model}: {progress.launches} of at most "
+        f"{pair.cell.model}: {progress.launches} of at most "
         f"{plural(progress.most, 'launch', 'launches')}, "
         f"{progress.center:+.1f}%{interval}"
     )
 
 
 def _with_reference(
-    measured: CellMeasurement,
+    result: CellMeasurement,
     head: Build | None,
     reference: Reference | None,
     benchmarker: Benchmarker,
 ) -> CellMeasurement:
-    if reference is None or measured.stopped in {"identical", "error"}:
-        return measured
+    if reference is None or result.stopped in {"identical", "error"}:
+        return result
     if head is not None and head.candidate == reference.runtime:
-        return measured  # it is its own reference
+        return result  # it is its own reference
     choice = head.choice if head is not None else None
     is_measured = choice is not None and not choice.is_remembered
     measured_ms = choice.ms_of(reference.runtime) if choice is not None and is_measured else None
     if measured_ms is not None:
-        return msgspec.structs.replace(measured, reference_ms=measured_ms)
+        return msgspec.structs.replace(result, reference_ms=measured_ms)
     try:
         milliseconds = benchmarker.reference_ms(reference.model, threads=reference.threads)
     except MeasurementError as error:
-        notes = (*measured.notes, f"no {reference.title} reference: {error}")
-        return msgspec.structs.replace(measured, notes=notes)
-    return msgspec.structs.replace(measured, reference_ms=milliseconds)
+        notes = (*result.notes, f"no {reference.title} reference: {error}")
+        return msgspec.structs.replace(result, notes=notes)
+    return msgspec.structs.replace(result, reference_ms=milliseconds)
 
 
-def _is_compared(built: CellBuilds) -> bool:
+def _is_compared(pair: CellBuilds) -> bool:
     """Returns whether the cell shares the error of a fail: it has two sides that differ."""
-    base, head = _usable(built.base), _usable(built.head)
+    base, head = _usable(pair.base), _usable(pair.head)
     return base is not None and head is not None and base.key != head.key
 
 
@@ -206,18 +205,18 @@ def _usable(build: Build | None) -> Build | None:
 
 
 def _unmeasured_cell(
-    built: CellBuilds,
-    stopped: Literal["identical", "single", "invalid", "error"],
+    pair: CellBuilds,
+    stop: Literal["identical", "single", "invalid", "error"],
     *,
     head_ms: float | None = None,
     notes: tuple[str, ...] = (),
     seconds: float = 0.0,
 ) -> CellMeasurement:
     return CellMeasurement(
-        cell=built.cell,
+        cell=pair.cell,
         launches=(),
         analyses=(),
-        stopped=stopped,
+        stopped=stop,
         seconds=seconds,
         head_ms=head_ms,
         notes=notes,
@@ -264,21 +263,21 @@ def score_cells(
 
 
 def _cell(
-    measured: CellMeasurement,
+    result: CellMeasurement,
     builds: Sequence[CellBuilds],
     out: Path,
     scorer: Scorer,
     progress: Progress,
 ) -> CellMeasurement:
-    built = next((build for build in builds if build.cell == measured.cell), None)
-    if measured.stopped in _NOT_SCORED or built is None:
-        return measured
-    progress.step(f"metric: {measured.cell.model} on {measured.cell.target}")
+    pair = next((build for build in builds if build.cell == result.cell), None)
+    if result.stopped in _NOT_SCORED or pair is None:
+        return result
+    progress.step(f"metric: {result.cell.model} on {result.cell.target}")
     try:
-        metric = Metric(base=_score(built.base, out, scorer), head=_score(built.head, out, scorer))
+        metric = Metric(base=_score(pair.base, out, scorer), head=_score(pair.head, out, scorer))
     except MeasurementError as error:
         metric = Metric(problem=str(error))
-    return msgspec.structs.replace(measured, metric=metric)
+    return msgspec.structs.replace(result, metric=metric)
 
 
 def _score(build: Build | None, out: Path, scorer: Scorer) -> float | None:

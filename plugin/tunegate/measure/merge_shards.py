@@ -36,38 +36,36 @@ class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge_shards(
-    planned: Sequence[MeasuringShard],
-    handed: Sequence[HandedShard],
+    shards: Sequence[MeasuringShard],
+    files: Sequence[HandedShard],
     bound: measurements.ShardBinding,
 ) -> MergedShards:
     """Returns the merged run; the order of the files does not matter. Raises ArtifactError for a
     file of no planned shard, because no model could carry its problem."""
-    _refuse_foreign(planned, handed)
-    measured: list[tuple[MeasuringShard, measurements.ShardMeasurements]] = []
-    unmeasured: list[measurements.UnmeasuredShard] = []
-    for shard in planned:
-        counted = _accept_shard(
-            shard, [each for each in handed if each.shard == shard.index], bound
-        )
-        if isinstance(counted, measurements.ShardMeasurements):
-            measured.append((shard, counted))
+    _refuse_foreign(shards, files)
+    pairs: list[tuple[MeasuringShard, measurements.ShardMeasurements]] = []
+    losses: list[measurements.UnmeasuredShard] = []
+    for shard in shards:
+        result = _accept_shard(shard, [each for each in files if each.shard == shard.index], bound)
+        if isinstance(result, measurements.ShardMeasurements):
+            pairs.append((shard, result))
         else:
-            unmeasured.append(counted)
-    mixed = dict(_mixed_targets(measured))
-    for shard, _ in measured:
-        if shard.target in mixed:
-            unmeasured.append(_unmeasured_shard(shard, mixed[shard.target], is_unfit=True))
-    runs = [counted for shard, counted in measured if shard.target not in mixed]
+            losses.append(result)
+    problems = dict(_mixed_targets(pairs))
+    for shard, _ in pairs:
+        if shard.target in problems:
+            losses.append(_unmeasured_shard(shard, problems[shard.target], is_unfit=True))
+    runs = [result for shard, result in pairs if shard.target not in problems]
     return MergedShards(
         run=_merge_runs(runs) if runs else None,
-        unmeasured=tuple(sorted(unmeasured, key=lambda each: each.shard)),
+        unmeasured=tuple(sorted(losses, key=lambda each: each.shard)),
         unasked=frozenset((key, each.target) for each in runs for key in each.unasked),
     )
 
 
-def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedShard]) -> None:
-    indices = {shard.index for shard in planned}
-    foreign = sorted(each.name for each in handed if each.shard not in indices)
+def _refuse_foreign(shards: Sequence[MeasuringShard], files: Sequence[HandedShard]) -> None:
+    indices = {shard.index for shard in shards}
+    foreign = sorted(each.name for each in files if each.shard not in indices)
     if foreign:
         message = (
             f"{foreign[0]}: not of a measuring shard of plan.json. Remove it, or run tunegate plan "
@@ -77,15 +75,15 @@ def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedSh
 
 
 def _accept_shard(
-    shard: MeasuringShard, handed: Sequence[HandedShard], bound: measurements.ShardBinding
+    shard: MeasuringShard, files: Sequence[HandedShard], bound: measurements.ShardBinding
 ) -> measurements.ShardMeasurements | measurements.UnmeasuredShard:
-    if not handed:
+    if not files:
         reason = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
         return _unmeasured_shard(shard, reason, is_unfit=True)
-    if len(handed) > 1:
-        names = ", ".join(sorted(each.name for each in handed))
-        return _unmeasured_shard(shard, f"its measurements came {len(handed)} times ({names})")
-    (only,) = handed
+    if len(files) > 1:
+        names = ", ".join(sorted(each.name for each in files))
+        return _unmeasured_shard(shard, f"its measurements came {len(files)} times ({names})")
+    (only,) = files
     if only.content is None:
         return _unmeasured_shard(shard, only.problem.rstrip("."))
     problem = next(_flaws(shard, only.content, bound), None)
@@ -94,34 +92,34 @@ def _accept_shard(
 
 def _flaws(
     shard: MeasuringShard,
-    measured: measurements.ShardMeasurements,
+    results: measurements.ShardMeasurements,
     bound: measurements.ShardBinding,
 ) -> Iterator[str]:
     """Yields the reasons why the measurements are not those of this shard, plan and verdict."""
-    if (measured.shard, measured.target) != (shard.index, shard.target):
-        yield f"holds shard {measured.shard} on {measured.target}"
-    if measured.bound.plan != bound.plan:
+    if (results.shard, results.target) != (shard.index, shard.target):
+        yield f"holds shard {results.shard} on {results.target}"
+    if results.bound.plan != bound.plan:
         yield "of another plan"
-    if measured.bound.rules != bound.rules:
+    if results.bound.rules != bound.rules:
         yield "measured for other rules (margin, gate or objectives)"
-    if measured.bound.outcomes != bound.outcomes:
+    if results.bound.outcomes != bound.outcomes:
         yield "built from other tuning outcomes"
     cells = Counter(Cell(model=model, target=shard.target) for model in shard.models)
     for what, those in (
-        ("measurements", measured.run.cells),
-        ("builds", measured.run.builds),
+        ("measurements", results.run.cells),
+        ("builds", results.run.builds),
     ):
         if Counter(each.cell for each in those) != cells:
             yield f"its {what} are not those of the models of the shard"
 
 
 def _mixed_targets(
-    measured: Sequence[tuple[MeasuringShard, measurements.ShardMeasurements]],
+    pairs: Sequence[tuple[MeasuringShard, measurements.ShardMeasurements]],
 ) -> Iterator[tuple[str, str]]:
     """Returns the targets measured on several kinds of machine, with a message for each."""
-    for target in dict.fromkeys(shard.target for shard, _ in measured):
+    for target in dict.fromkeys(shard.target for shard, _ in pairs):
         kinds: dict[str, list[int]] = {}
-        for shard, results in measured:
+        for shard, results in pairs:
             if shard.target == target:
                 kinds.setdefault(_kind(results.run.device), []).append(shard.index)
         if len(kinds) > 1:
@@ -153,7 +151,7 @@ def _unmeasured_shard(
 def _merge_runs(shards: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
     runs = [shard.run for shard in shards]
     seeds = {run.seed for run in runs}
-    builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))
+    builds = sorted((pair for run in runs for pair in run.builds), key=lambda b: _place(b.cell))
     cells = sorted((cell for run in runs for cell in run.cells), key=lambda c: _place(c.cell))
     return measurements.MeasurementRun(
         device=runs[0].device,

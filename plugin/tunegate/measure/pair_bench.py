@@ -95,7 +95,7 @@ class PairBench:
     def _probe(self, base: Process, device: LeasedDevice, thresholds: ProbeThresholds) -> Launch:
         """Times one start. A start that seems slow is timed longer, which tells a burst from a slow
         process."""
-        started = time.monotonic()
+        began = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, sum(_PROBE_PAIRS))
         starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS, order.case)
@@ -110,37 +110,37 @@ class PairBench:
                 self._add_blocks(blocks, sides, some, self._probe_size(), device)
                 if not _is_over(blocks, thresholds):
                     break
-            return _launch_of_blocks(blocks, sides, started, self._number_of(order.case))
+            return _launch_of_blocks(blocks, sides, began, self._number_of(order.case))
 
     def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
-        started = time.monotonic()
+        began = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, pairs)
         with ExitStack() as stack:
             processes = self._start_sides(stack, order, device.variables)
-            self.start_seconds = time.monotonic() - started
-            blocks_started = time.monotonic()
+            self.start_seconds = time.monotonic() - began
+            blocks_began = time.monotonic()
             blocks = Blocks()
-            until = started + self._limits.launch_seconds
+            until = began + self._limits.launch_seconds
             self._add_blocks(
                 blocks, processes, order.blocks, self._block_size(), device, until=until
             )
-            self.pair_seconds = (time.monotonic() - blocks_started) / blocks.pairs
-            launch = _launch_of_blocks(blocks, processes, started, self._number_of(order.case))
+            self.pair_seconds = (time.monotonic() - blocks_began) / blocks.pairs
+            launch = _launch_of_blocks(blocks, processes, began, self._number_of(order.case))
             if self._launches == 1 and self._compares_outputs:
-                told = filter(None, (self._slower_load(processes), self._differing(processes)))
-                launch = msgspec.structs.replace(launch, differing="; ".join(told))
+                remarks = filter(None, (self._slower_load(processes), self._differing(processes)))
+                launch = msgspec.structs.replace(launch, differing="; ".join(remarks))
         self.within_spread = within_spread(*blocks.counted_medians())
         return launch
 
     def _differing(self, processes: Sides[Process]) -> str:
         """Returns how the outputs differ. If that cannot be told, for example for lack of memory,
         the measurement still stands: it is over."""
-        promised = Sides(*(ArtifactFile.read(artifact).outputs for artifact in self._artifacts))
+        tensors = Sides(*(ArtifactFile.read(artifact).outputs for artifact in self._artifacts))
         try:
-            return differing_outputs(promised, processes.map(Process.outputs))
+            return differing_outputs(tensors, processes.map(Process.outputs))
         except MeasurementError:
-            return differing_outputs(promised, Sides((), ()))
+            return differing_outputs(tensors, Sides((), ()))
 
     def _slower_load(self, processes: Sides[Process]) -> str:
         if self._limits.times_load:
@@ -251,9 +251,7 @@ def _is_over(blocks: Blocks, thresholds: ProbeThresholds) -> bool:
     )
 
 
-def _launch_of_blocks(
-    blocks: Blocks, processes: Sides[Process], started: float, case: int
-) -> Launch:
+def _launch_of_blocks(blocks: Blocks, processes: Sides[Process], began: float, case: int) -> Launch:
     medians = blocks.counted_medians()
     base, head = blocks.energy("base"), blocks.energy("head")
     base_times, head_times = blocks.times("base"), blocks.times("head")
@@ -263,7 +261,7 @@ def _launch_of_blocks(
         base_ms=statistics.median(base_times),
         head_ms=statistics.median(head_times),
         pairs=blocks.pairs,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - began,
         noise=launch_noise(*medians),
         mean_effect=launch_effect(*blocks.counted_means()),
         base_times=histogram(base_times),
@@ -336,8 +334,8 @@ class Blocks:
         return side_energy(self._counted_only(self._energies.of(side)))
 
     def _of_each_block(self, statistic: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
-        counted = Sides(self._counted_times("base"), self._counted_times("head"))
-        return counted.map(lambda blocks: [statistic(block) for block in blocks])
+        times = Sides(self._counted_times("base"), self._counted_times("head"))
+        return times.map(lambda blocks: [statistic(block) for block in blocks])
 
     def _counted_times(self, side: Side) -> list[Sequence[float]]:
         return self._counted_only(self._times.of(side))
@@ -379,11 +377,11 @@ class SideEnergy(NamedTuple):
 def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
     """Returns the mean over all inferences of these blocks. None if a block was not counted, or the
     counter did not move because it is too coarse."""
-    measured = [block for block in blocks if block is not None]
-    joules = sum(block.joules for block in measured)
-    if len(measured) < len(blocks) or joules <= 0:
+    readings = [block for block in blocks if block is not None]
+    joules = sum(block.joules for block in readings)
+    if len(readings) < len(blocks) or joules <= 0:
         return None
-    return SideEnergy(joules / sum(block.inferences for block in measured), measured[0].source)
+    return SideEnergy(joules / sum(block.inferences for block in readings), readings[0].source)
 
 
 # How the outputs of both sides differ on equal inputs. Nothing is judged by it: new weights compute
@@ -395,16 +393,16 @@ _SHOWN_OUTPUTS, _SHOWN_OF_NAME = 4, 60
 
 
 def differing_outputs(
-    promised: Sides[tuple[ArtifactTensor, ...]], sampled: Sides[tuple[OutputSample, ...]]
+    tensors: Sides[tuple[ArtifactTensor, ...]], samples: Sides[tuple[OutputSample, ...]]
 ) -> str:
     """Returns how the outputs differ in name, type, shape and numbers, '' if they do not."""
-    names = promised.map(lambda outputs: [output.name for output in outputs])
-    differences = list(_promised_otherwise(promised))
+    names = tensors.map(lambda outputs: [output.name for output in outputs])
+    differences = list(_promised_otherwise(tensors))
     if not differences and names.base != names.head:
         differences = ["they are in another order"]
     values = Sides(
-        dict(zip(names.base, sampled.base, strict=False)),
-        dict(zip(names.head, sampled.head, strict=False)),
+        dict(zip(names.base, samples.base, strict=False)),
+        dict(zip(names.head, samples.head, strict=False)),
     )
     differences += [
         f"{_name(name)} {shown_differences}"
@@ -423,9 +421,9 @@ def differing_outputs(
     )
 
 
-def _promised_otherwise(promised: Sides[tuple[ArtifactTensor, ...]]) -> Iterator[str]:
-    theirs = {each.name: each for each in promised.head}
-    for ours in promised.base:
+def _promised_otherwise(tensors: Sides[tuple[ArtifactTensor, ...]]) -> Iterator[str]:
+    theirs = {each.name: each for each in tensors.head}
+    for ours in tensors.base:
         other_side = theirs.pop(ours.name, None)
         if other_side is None:
             yield f"{_name(ours.name)} is gone"
@@ -447,8 +445,8 @@ def _computed_otherwise(base: OutputSample, head: OutputSample) -> str:
     if len(base.values) != len(head.values) or not base.values or base.is_text != head.is_text:
         return ""  # as their types and shapes say
     if base.is_text:
-        changed = sum(old != new for old, new in zip(base.values, head.values, strict=True))
-        return f"in {changed} of {plural(len(base.values), 'text')}" if changed else ""
+        count = sum(old != new for old, new in zip(base.values, head.values, strict=True))
+        return f"in {count} of {plural(len(base.values), 'text')}" if count else ""
     if base.nans != head.nans:
         return (
             f"is NaN in {head.nans} of {plural(len(head.values), 'number')} and was in {base.nans}"
@@ -458,8 +456,8 @@ def _computed_otherwise(base: OutputSample, head: OutputSample) -> str:
     if error <= _EQUAL:
         return ""
     places = [max(range(len(s.values)), key=s.values.__getitem__) for s in (base, head)]
-    moved = " and has its largest in another place" if places[0] != places[1] else ""
-    return f"by up to {100 * error:.0f}% of its largest value{moved}"
+    place_text = " and has its largest in another place" if places[0] != places[1] else ""
+    return f"by up to {100 * error:.0f}% of its largest value{place_text}"
 
 
 # The random choices of a launch: its inputs, which process starts first, and the first side of each

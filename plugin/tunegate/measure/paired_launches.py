@@ -83,12 +83,12 @@ def launch_until_decided(
     cells: int,
     say: Callable[[LaunchProgress], None],
     *,
-    waived: GateConfig | None = None,
+    waiver: GateConfig | None = None,
 ) -> PairedLaunches:
     """Launches until the cell is decided. `control` measures the base against itself. After a fail
-    the launches go on until `waived`, the gate of a waiver, is decided as well. Raises
+    the launches go on until `waiver`, its gate, is decided as well. Raises
     MeasurementError if a launch breaks twice."""
-    series = _Series(bench, control, gate, cells, say, waived=waived)
+    series = _Series(bench, control, gate, cells, say, waiver=waiver)
     while (stop := series.stop()) is None:
         series.go_on()
     return series.finish(stop)
@@ -105,7 +105,7 @@ class _Series:
         cells: int,
         say: Callable[[LaunchProgress], None],
         *,
-        waived: GateConfig | None,
+        waiver: GateConfig | None,
     ) -> None:
         self._bench, self._control, self._say = bench, control, say
         self._gate = gate
@@ -120,7 +120,7 @@ class _Series:
         )
         self._rule = sequential.stopping_rule(gate, analyses, cells, affordable[-1])
         self._rule_of_waiver = (
-            sequential.stopping_rule(waived, analyses, cells, affordable[-1]) if waived else None
+            sequential.stopping_rule(waiver, analyses, cells, affordable[-1]) if waiver else None
         )
         if self._launches[0].head_ms >= stalls.WANTED_BELOW_MS:
             self._usual_pairs = sequential.affordable_pairs(
@@ -366,8 +366,8 @@ def _is_settled(
     or at once if no layer differs."""
     if not launches[0].base_ms and not launches[0].head_ms:
         return True
-    spent = sum(launch.seconds for launch in launches)
-    is_over = len(launches) >= analyses[0] and spent > _LONGER * gate.seconds
+    seconds = sum(launch.seconds for launch in launches)
+    is_over = len(launches) >= analyses[0] and seconds > _LONGER * gate.seconds
     if is_over or len(launches) not in analyses:
         return is_over
     layers = DifferingLayers(launches=tuple(launches), analyses=analyses)

@@ -47,15 +47,15 @@ class KnownElections:
         self._now = int(tools.context.clock.time())
 
     def __call__(
-        self, planned: TuningPlan, outcomes: Sequence[TuningOutcome] | None = None
+        self, plan: TuningPlan, outcomes: Sequence[TuningOutcome] | None = None
     ) -> tuple[RememberedElection, ...]:
         """Returns the elections of models whose sides share one key after these `outcomes`. Without
         `outcomes`, only models of which this run tunes nothing."""
-        tuned = _tuned_models(planned) if outcomes is None else set()
+        tuned_models = _tuned_models(plan) if outcomes is None else set()
         keys = {
             where: next(iter(sides.values()))
-            for where, sides in election_keys(self._tools, planned, outcomes or ()).items()
-            if len(set(sides.values())) == 1 and where not in tuned
+            for where, sides in election_keys(self._tools, plan, outcomes or ()).items()
+            if len(set(sides.values())) == 1 and where not in tuned_models
         }
         standings = self._tools.index.standings([*keys.values()])
         elections = (
@@ -101,23 +101,23 @@ class KnownElections:
 
 
 def with_elections_after(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
+    tools: Tools, plan: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> TuningPlan:
     """Returns the plan with the elections of models that tuning left unchanged. A model whose
     tuning never ends would otherwise be elected in every run."""
-    tuned = _tuned_models(planned)
-    if not tuned:
-        return planned
-    elections = KnownElections(tools)(planned, outcomes)
+    tuned_models = _tuned_models(plan)
+    if not tuned_models:
+        return plan
+    elections = KnownElections(tools)(plan, outcomes)
     tuned_elections = tuple(
-        election for election in elections if (election.model, election.target) in tuned
+        election for election in elections if (election.model, election.target) in tuned_models
     )
-    return msgspec.structs.replace(planned, elections=(*planned.elections, *tuned_elections))
+    return msgspec.structs.replace(plan, elections=(*plan.elections, *tuned_elections))
 
 
 def publish_elections(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> None:
@@ -126,7 +126,7 @@ def publish_elections(
     tools.index.publish(
         [
             record
-            for election in new_elections(tools, planned, outcomes, builds)
+            for election in new_elections(tools, plan, outcomes, builds)
             for record in election_records(
                 election, device=origin.device, toolchain=origin.toolchain, source=origin.source
             )
@@ -136,24 +136,24 @@ def publish_elections(
 
 def new_elections(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> tuple[ModelElection, ...]:
     """Returns the elections that measured every working candidate, or that lacked only time:
     another run continues them."""
-    elected = {
+    heads = {
         (build.cell.model, build.cell.target): build.head
         for build in builds
         if build.head is not None and build.head.error is None
         if (choice := build.head.choice) is not None and choice.times
         if choice.is_complete or choice.is_cut_short
     }
-    keys = election_keys(tools, planned, outcomes) if elected else {}
+    keys = election_keys(tools, plan, outcomes) if heads else {}
     now = int(tools.context.clock.time())
     return tuple(
         _election(keys[where]["head"], head, head.choice or RuntimeChoice(), now)
-        for where, head in elected.items()
+        for where, head in heads.items()
         if "head" in keys.get(where, {})
     )
 
@@ -171,20 +171,20 @@ def _election(key: WorkloadKey, head: Build, choice: RuntimeChoice, now: int) ->
 
 
 def election_keys(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
+    tools: Tools, plan: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
 ) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
     """Returns an election key for each side of a model on a target, none for a model whose graph is
     missing. The key covers graph (not weights), shapes, given values by content, target,
     candidates, accuracy budget, installed packages and known schedules."""
     keying = _Keying(
         tools=tools,
-        models=export_models(planned.changes, tools.source),
-        schedules=known_schedules(planned.resolution.tasks, outcomes),
+        models=export_models(plan.changes, tools.source),
+        schedules=known_schedules(plan.resolution.tasks, outcomes),
     )
     targets = {target.name: target for target in tools.config.targets}
     return {
         (change.path, name): {side: keying.of(change, side, targets[name]) for side in sides}
-        for change in planned.changes.models
+        for change in plan.changes.models
         if (sides := _known_sides(keying.models, change))
         for name in change.targets
         if name in targets
@@ -253,11 +253,11 @@ def _nanoseconds(choice: RuntimeChoice) -> dict[str, int]:
     return {time.candidate: round(time.ms * _NANOSECONDS_PER_MS) for time in choice.times}
 
 
-def _tuned_models(planned: TuningPlan) -> set[ModelOnTarget]:
+def _tuned_models(plan: TuningPlan) -> set[ModelOnTarget]:
     """Returns the models for which this run searches or measures claims."""
     return {
         (use.model, shard.target)
-        for shard in planned.shards
+        for shard in plan.shards
         for task in shard.tasks
         if task.trials or task.resolved.claims is not None
         for use in task.resolved.task.uses
@@ -303,7 +303,7 @@ def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, 
 def lost_winners(
     winners: Mapping[Cell, str],
     sides: Iterable[tuple[Cell, Side]],
-    built: Mapping[tuple[Cell, Side, str], Build],
+    builds: Mapping[tuple[Cell, Side, str], Build],
 ) -> frozenset[Cell]:
     """Returns the cells whose winner fails on one of these sides. Both of their sides are elected
     anew."""
@@ -311,7 +311,7 @@ def lost_winners(
         cell
         for cell, side in sides
         if cell in winners
-        if (build := built.get((cell, side, winners[cell]))) is None or build.error is not None
+        if (build := builds.get((cell, side, winners[cell]))) is None or build.error is not None
     )
 
 

@@ -88,7 +88,7 @@ class _Children:
     def ask(self, request: TrySizes) -> TrialReply | str:
         talk = Conversation(self._begin, request)
         limit = request.seconds + RUN_SECONDS
-        converse([talk], at_once=1, limit_seconds=limit, ended=lambda _: None)
+        converse([talk], at_once=1, limit_seconds=limit, on_end=lambda _: None)
         if talk.died is not None:
             self._child = None
             return str(talk.died)

@@ -126,7 +126,7 @@ class SavingBuilder:
             [talk for job, talk in pairs if _place(job) not in self._too_slow],
             at_once=1 if on_device else shares.at_once,
             limit_seconds=self._limit_seconds,
-            ended=lambda talk: talk.dismiss(),
+            on_end=lambda talk: talk.dismiss(),
         )
         return [self._finish(job, talk) for job, talk in pairs]
 

@@ -34,7 +34,7 @@ _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
 _MAX_CALLED_NODES = 500_000
 _MAX_VALUES_OF_NODE = 20_000
-_Called = tuple[str, str, str]
+_Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
@@ -166,12 +166,12 @@ def _require_few_values(node: onnx.NodeProto) -> None:
 def _require_few_nodes(model: onnx.ModelProto) -> None:
     """Raises ModelError for too many nodes once each call is replaced by its function, as ONNX
     Runtime does it: twenty functions that call each other twice are a million. Only counts."""
-    functions: dict[_Called, list[onnx.NodeProto]] = {}
+    functions: dict[_Callee, list[onnx.NodeProto]] = {}
     for function in model.functions:  # of two with one name, either may be what is called
         key = _called_function(function.domain, function.name, function.overload)
         functions.setdefault(key, []).extend(function.node)
-    counts: dict[_Called, int] = {}
-    inside: set[_Called] = set()
+    counts: dict[_Callee, int] = {}
+    inside: set[_Callee] = set()
     waiting = list(functions)
     while waiting:
         which = waiting[-1]
@@ -179,13 +179,13 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
             waiting.pop()
             continue
         calls = _count_calls(functions[which])
-        uncounted = [each for each in calls if each in functions and each not in counts]
-        if uncounted and which in inside:
+        missing = [each for each in calls if each in functions and each not in counts]
+        if missing and which in inside:
             message = f"its function {which[1][:100]!r} calls itself"
             raise ModelError(message)
         inside.add(which)
-        waiting += uncounted
-        if not uncounted:
+        waiting += missing
+        if not missing:
             counts[which] = sum(counts.get(each, 1) * times for each, times in calls.items())
     calls = _count_calls(model.graph.node)
     nodes = sum(counts.get(each, 1) * times for each, times in calls.items())
@@ -197,13 +197,13 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         raise UnreadModelError(message)
 
 
-def _count_calls(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
+def _count_calls(nodes: Iterable[onnx.NodeProto]) -> Counter[_Callee]:
     """Returns how often each operator or function stands among the nodes and in their graphs."""
     inner = nodes_within(nodes)
     return Counter(_called_function(node.domain, node.op_type, node.overload) for node in inner)
 
 
-def _called_function(domain: str, name: str, overload: str) -> _Called:
+def _called_function(domain: str, name: str, overload: str) -> _Callee:
     return "" if domain == "ai.onnx" else domain, name, overload
 
 

@@ -147,7 +147,7 @@ def gates(
     for _ in range(count):
         bench = kind(noise, analyses, scenario, rng)
         control = SimulatedBench(noise, quiet, same, rng)
-        done = launch_until_decided(bench, control, config, 1, lambda far: None, waived=waived)
+        done = launch_until_decided(bench, control, config, 1, lambda far: None, waiver=waived)
         found.append(_gate(done, config, waived))
     return found
 

@@ -14,7 +14,7 @@ from tests.support.models.pointer_files import dvc_file_of, keep_in_dvc, md5_of,
 from tests.support.present import present
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, RevisionError
 from tunegate.models.reader import GitModelReader
 from tunegate.review.config_file import parse_config
 from tunegate.review.detect import detect
@@ -209,6 +209,13 @@ def test_a_cache_anywhere_gives_only_the_bytes_that_the_commit_names(project: Ch
 def test_what_dvc_would_not_write_is_no_output(outs: str) -> None:
     text = f"stages: {{a: {{outs: {outs}}}, b: 3}}".encode()
     assert stage_outputs(["dvc.lock", "dvc.yaml"], lambda _: text).files == {}
+
+
+def test_more_yaml_than_can_be_read_in_minutes_is_refused() -> None:
+    files = [f"{number}.dvc" for number in range(33)]
+    with pytest.raises(RevisionError, match="over 8 MiB together"):
+        stage_outputs(files, lambda _: b"\t" * 2**18)
+    assert len(stage_outputs(files[:32], lambda _: b"\t" * 2**18).unread) == 32
 
 
 ONE, OTHER = "1" * 32, "2" * 32

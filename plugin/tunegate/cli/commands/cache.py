@@ -8,8 +8,8 @@ from tunegate.cli.option import Argument, Option, date, end_of_date, hours
 from tunegate.cli.shared_options import CacheAddress, Options
 
 
-class StatsOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache stats`: the cache to count."""
+class CacheOptions(Options, frozen=True, kw_only=True):
+    """Options of every command here: the cache to work on."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -17,7 +17,7 @@ class StatsOptions(Options, frozen=True, kw_only=True):
 STATS = Command(
     name="cache stats",
     summary="count what the cache holds",
-    options=StatsOptions,
+    options=CacheOptions,
     handler="tunegate.cli.handlers.cache_stats:run",
     examples=(
         "tunegate cache stats",
@@ -29,10 +29,9 @@ STATS = Command(
 # Declares `tunegate cache why-miss`.
 
 
-class WhyMissOptions(Options, frozen=True, kw_only=True):
+class WhyMissOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache why-miss`: the task that was not found."""
 
-    cache: CacheAddress = CacheAddress()
     task: Annotated[str, Argument("a layer's name, MODEL:NAME, or a workload digest", "TASK")]
 
 
@@ -47,17 +46,10 @@ WHY_MISS = Command(
 
 # Declares `tunegate cache doctor`.
 
-
-class CacheDoctorOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache doctor`: the cache to check."""
-
-    cache: CacheAddress = CacheAddress()
-
-
 DOCTOR = Command(
     name="cache doctor",
     summary="check the cache, and say what to do next",
-    options=CacheDoctorOptions,
+    options=CacheOptions,
     handler="tunegate.cli.handlers.cache_doctor:run_doctor",
     examples=("tunegate cache doctor",),
 )
@@ -65,17 +57,10 @@ DOCTOR = Command(
 
 # Declares `tunegate cache probe`.
 
-
-class ProbeOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache probe`: the store to test."""
-
-    cache: CacheAddress = CacheAddress()
-
-
 PROBE = Command(
     name="cache probe",
     summary="test which promises the store keeps",
-    options=ProbeOptions,
+    options=CacheOptions,
     handler="tunegate.cli.handlers.cache_doctor:run_probe",
     examples=("tunegate cache probe --cache-url s3://my-bucket/tuning",),
 )
@@ -84,10 +69,9 @@ PROBE = Command(
 # Declares `tunegate cache fsck`.
 
 
-class FsckOptions(Options, frozen=True, kw_only=True):
+class FsckOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache fsck`."""
 
-    cache: CacheAddress = CacheAddress()
     repair: Annotated[bool, Option("repair what can be repaired")] = False
 
 
@@ -106,10 +90,9 @@ FSCK = Command(
 # Declares `tunegate cache gc`.
 
 
-class GcOptions(Options, frozen=True, kw_only=True):
+class GcOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache gc`."""
 
-    cache: CacheAddress = CacheAddress()
     dry_run: Annotated[bool, Option("only count")] = False
     grace_hours: Annotated[
         float, Option("how long an object must have been unreferenced", "N", hours)
@@ -130,17 +113,10 @@ GC = Command(
 
 # Declares `tunegate cache compact`.
 
-
-class CompactOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache compact`: the zones to compact."""
-
-    cache: CacheAddress = CacheAddress()
-
-
 COMPACT = Command(
     name="cache compact",
     summary="gather segments so that look-ups need few requests",
-    options=CompactOptions,
+    options=CacheOptions,
     handler="tunegate.cli.handlers.cache_upkeep:compact",
     examples=("tunegate cache compact --zone main",),
 )
@@ -149,10 +125,9 @@ COMPACT = Command(
 # Declares `tunegate cache revoke`.
 
 
-class RevokeOptions(Options, frozen=True, kw_only=True):
+class RevokeOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache revoke`: which records; all given options must match."""
 
-    cache: CacheAddress = CacheAddress()
     key: Annotated[str, Option("records signed by this key", "ID")] = ""
     of_repository: Annotated[str, Option("records from this repository", "NAME")] = ""
     run: Annotated[str, Option("records from this CI run", "ID")] = ""
@@ -177,10 +152,9 @@ REVOKE = Command(
 # Declares `tunegate cache promote`.
 
 
-class PromoteOptions(Options, frozen=True, kw_only=True):
+class PromoteOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache promote`."""
 
-    cache: CacheAddress = CacheAddress()
     from_zone: Annotated[str, Option("such as pr/<owner>/<repository>/7", "NAME")]
 
 
@@ -196,10 +170,9 @@ PROMOTE = Command(
 # Declares `tunegate cache pin`.
 
 
-class PinOptions(Options, frozen=True, kw_only=True):
+class PinOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache pin`."""
 
-    cache: CacheAddress = CacheAddress()
     remove: Annotated[bool, Option("delete tunegate.lock")] = False
 
 
@@ -218,10 +191,9 @@ PIN = Command(
 # Declares `tunegate cache pull`.
 
 
-class PullOptions(Options, frozen=True, kw_only=True):
+class PullOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache pull`: where the copy goes."""
 
-    cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
 
 
@@ -237,10 +209,9 @@ PULL = Command(
 # Declares `tunegate cache push`.
 
 
-class PushOptions(Options, frozen=True, kw_only=True):
+class PushOptions(CacheOptions, frozen=True, kw_only=True):
     """Options of `cache push`."""
 
-    cache: CacheAddress = CacheAddress()
     directory: Annotated[
         Path | None,
         Argument("a directory store; default: what this machine could not deliver", "DIR", Path),

@@ -59,7 +59,7 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         results: list[_T] = []
         unread: dict[Group, StoreUnavailableError] = {}
         time_outs = 0
-        groups, unlisted = self._listed(zone)
+        groups, problems = self._list_groups(zone)
         for group in groups:
             if time_outs == _MOST_TIME_OUTS:
                 unread[group] = StoreTimedOutError("not asked: those before it timed out")
@@ -73,9 +73,9 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         if unread and not results:
             raise next(iter(unread.values()))
         lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
-        return tuple(results), (*lines, *unlisted)
+        return tuple(results), (*lines, *problems)
 
-    def _listed(self, zone: str | None) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    def _list_groups(self, zone: str | None) -> tuple[tuple[Group, ...], tuple[str, ...]]:
         """Returns the groups of the zone, or of all. If one zone cannot be listed, such as a folder
         that its owner closed, no list of all is to be had: then those of the configured zones, and
         a line. Raises StoreUnavailableError."""
@@ -133,7 +133,7 @@ def _config(settings: Settings) -> tuple[Config, Path]:
         root = settings.repository
     path = settings.config or root / config_file.CONFIG_FILE
     if settings.config is not None or path.exists():
-        loaded = config_file.load_config(path)
+        config = config_file.load_config(path)
     else:
-        loaded = Config(models=(ModelConfig(path="**"),))
-    return apply_overrides(loaded, settings.overrides), root
+        config = Config(models=(ModelConfig(path="**"),))
+    return apply_overrides(config, settings.overrides), root

@@ -44,12 +44,12 @@ def run_pull(options: cache.PullOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        copied = Copied()
+        total = Copied()
         for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
             for group in admin.groups(zone):
                 destination = _Destination(options.directory)
-                copied = copied.plus(pull(admin.store, destination, group, admin.keys))
-    return _finish(settings, admin.location, str(options.directory), copied)
+                total = total.plus(pull(admin.store, destination, group, admin.keys))
+    return _finish(settings, admin.location, str(options.directory), total)
 
 
 class _Destination(FileStore):
@@ -83,7 +83,7 @@ def run_push(options: cache.PushOptions) -> int:
     waiting = undelivered_store(admin.config, root=admin.root)
     source = waiting if directory is None else FileStore(directory)
     with answering(admin.config):
-        copied = push(
+        total = push(
             source,
             admin.store,
             from_zone=admin.config.zone,
@@ -92,19 +92,19 @@ def run_push(options: cache.PushOptions) -> int:
             # What was delivered need not wait any longer. A directory is the user's, and stays.
             are_moved=directory is None,
         )
-    return _finish(settings, str(directory or "this machine"), admin.location, copied)
+    return _finish(settings, str(directory or "this machine"), admin.location, total)
 
 
-def _finish(settings: Settings, source: str, destination: str, copied: Copied) -> int:
+def _finish(settings: Settings, source: str, destination: str, total: Copied) -> int:
     if settings.as_json:
-        write_json(Copy(source=source, destination=destination, copied=copied))
+        write_json(Copy(source=source, destination=destination, copied=total))
     else:
         what = (
-            f"{plural(copied.objects, 'object')}, {plural(copied.records, 'record')}, "
-            f"{plural(copied.size_bytes, 'byte')}"
+            f"{plural(total.objects, 'object')}, {plural(total.records, 'record')}, "
+            f"{plural(total.size_bytes, 'byte')}"
         )
-        show_lines([f"{what}: {source} to {destination}", *copied.problems])
-    return UNFIT if copied.problems else PASS
+        show_lines([f"{what}: {source} to {destination}", *total.problems])
+    return UNFIT if total.problems else PASS
 
 
 # `tunegate cache promote`: a pull request's records for everybody, after measuring them again.
@@ -145,20 +145,20 @@ def promote(options: cache.PromoteOptions) -> int:
         winners = [
             _mark_promoted(record, options.from_zone) for _, record in results if record is not None
         ]
-        published = tools.index.publish(winners)
+        is_published = tools.index.publish(winners)
     promotions = Promotions(
         from_zone=options.from_zone,
         zone=project.config.cache.zone,
-        published=published,
+        published=is_published,
         tasks=tuple(result for result, _ in results),
     )
     if settings.as_json:
         write_json(promotions)
     else:
         show_revalidation(f"{promotions.from_zone} to {promotions.zone}", promotions.tasks)
-        if not published:
+        if not is_published:
             show_lines([f"nothing is stored in {promotions.zone} yet: run tunegate cache doctor"])
-    return PASS if published else UNFIT
+    return PASS if is_published else UNFIT
 
 
 def _challenges_of_zone(

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from tunegate.cli.commands.cache import CacheDoctorOptions, ProbeOptions
+from tunegate.cli.commands.cache import CacheOptions
 from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
@@ -39,7 +39,7 @@ class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     next_steps: tuple[str, ...]
 
 
-def run_doctor(options: CacheDoctorOptions) -> int:
+def run_doctor(options: CacheOptions) -> int:
     """Runs the checks. Returns 4 if the cache cannot be used as configured."""
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -141,14 +141,14 @@ def _required_encryption(admin: CacheAdmin) -> str | None:
 
 def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     zone = admin.config.zone
-    required = admin.keys.is_required(zone)
+    must_sign = admin.keys.is_required(zone)
     if admin.signer is not None:
         detail = f"signs with {admin.signer.key}: {admin.signer.public}"
         yield HealthCheck("signing key", ok=True, detail=detail)
-        if not required:
+        if not must_sign:
             steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}")
         return
-    if required and admin.config.mode == "rw":
+    if must_sign and admin.config.mode == "rw":
         detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
         yield HealthCheck("signing key", ok=False, detail=detail)
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
@@ -214,7 +214,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[GuaranteeResult, ...]
 
 
-def run_probe(options: ProbeOptions) -> int:
+def run_probe(options: CacheOptions) -> int:
     """Returns 4 if the cache cannot work with this store at all."""
     settings = options.settings
     admin = open_cache_admin(settings)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tunegate.artifacts.history import CostSum, HistoryEntry
-from tunegate.cli.commands.cache import StatsOptions
+from tunegate.cli.commands.cache import CacheOptions
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
@@ -41,7 +41,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     used: CostSum
 
 
-def run(options: StatsOptions) -> int:
+def run(options: CacheOptions) -> int:
     """Prints the statistics of the configured cache, or without a configuration of the default
     one."""
     settings = options.settings
@@ -74,13 +74,13 @@ def target_names(
         if entry.target_key and entry.target not in own_names:
             own_names.append(entry.target)
     names = {row.target: _name(row, names_by_key) for row in contents}
-    counted = Counter(names.values())
+    name_counts = Counter(names.values())
     devices = {row.target: row.devices[:2] for row in contents}
-    measured_by = Counter(devices.values())
-    shared = {target for target, each in devices.items() if each and measured_by[each] > 1}
+    device_counts = Counter(devices.values())
+    ambiguous = {target for target, each in devices.items() if each and device_counts[each] > 1}
     return {
         target: name
-        if name and counted[name] == 1 and target not in shared
+        if name and name_counts[name] == 1 and target not in ambiguous
         else f"{name} {target[:_DIGITS]}".strip()
         for target, name in names.items()
     }

@@ -32,7 +32,7 @@ class Compactions(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
 
 
-def compact(options: cache.CompactOptions) -> int:
+def compact(options: cache.CacheOptions) -> int:
     """Compacts every zone, or the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -142,13 +142,10 @@ def check(options: cache.FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        flaws_before, unread, counted = _flaws(admin, settings.overrides.get("cache.zone"))
+        zone = settings.overrides.get("cache.zone")
+        flaws_before, unread, group_count = _flaws(admin, zone)
         repairs = repair(admin, flaws_before) if options.repair else ()
-        flaws_after = (
-            _flaws(admin, settings.overrides.get("cache.zone"))[0]
-            if options.repair
-            else flaws_before
-        )
+        flaws_after = _flaws(admin, zone)[0] if options.repair else flaws_before
     if settings.as_json:
         write_json(Inspection(found=flaws_before, repairs=repairs, left=flaws_after, unread=unread))
     else:
@@ -157,9 +154,9 @@ def check(options: cache.FsckOptions) -> int:
             _show(
                 admin.location,
                 flaws_after,
-                repaired=len(set(flaws_before) - set(flaws_after)),
+                repairs=len(set(flaws_before) - set(flaws_after)),
                 repair=options.repair,
-                groups=counted,
+                groups=group_count,
             )
     return UNFIT if flaws_after or unread else PASS
 
@@ -192,15 +189,15 @@ def repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]
     return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
 
 
-def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool, groups: int) -> None:
+def _show(url: str, flaws: tuple[Flaw, ...], *, repairs: int, repair: bool, groups: int) -> None:
     if flaws:
         show_table(
             url,
             ("zone", "target", "", "what", "object"),
             ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in flaws),
         )
-    if repaired:
-        show_lines([f"{plural(repaired, 'flaw')} repaired"])
+    if repairs:
+        show_lines([f"{plural(repairs, 'flaw')} repaired"])
     if not groups:
         show_lines([f"{url}: no tuning results are there"])
     elif not flaws:
@@ -215,7 +212,13 @@ def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool, gro
 def revoke(options: cache.RevokeOptions) -> int:
     """Revokes records in every zone, or in the named one. Raises ConfigError for a rule that
     matches nothing."""
-    revocation = _revocation(options)
+    revocation = Revocation(
+        key=options.key,
+        repository=options.of_repository,
+        run=options.run,
+        since=options.since or 0,
+        until=options.until or 0,
+    )
     if revocation == Revocation():
         message = (
             "nothing to revoke is named. Give --key, --of-repository, --run, --since or --until; "
@@ -241,9 +244,9 @@ def revoke(options: cache.RevokeOptions) -> int:
 
 
 def _hidden_text(compactions: tuple[Compaction, ...]) -> str:
-    hidden = sum(compaction.hidden for compaction in compactions)
-    if hidden:
-        return f"hidden: {plural(hidden, 'record')}"
+    count = sum(compaction.hidden for compaction in compactions)
+    if count:
+        return f"hidden: {plural(count, 'record')}"
     if any(compaction.status == "compacted" for compaction in compactions):
         return "no record matches; any that comes later will be hidden"
     return "nothing new was revoked"
@@ -262,16 +265,6 @@ def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tup
         if compaction.status != "moved" or tries == _MOST_TRIES:
             reason = current.problem or "HEAD does not move. Run it again, or tunegate cache probe"
             return compaction, f"{group.zone}: nothing was revoked, {reason}"
-
-
-def _revocation(options: cache.RevokeOptions) -> Revocation:
-    return Revocation(
-        key=options.key,
-        repository=options.of_repository,
-        run=options.run,
-        since=options.since or 0,
-        until=options.until or 0,
-    )
 
 
 # `tunegate cache pin`: builds use the cache as it is now, until the pin is moved.

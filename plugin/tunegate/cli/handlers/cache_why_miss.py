@@ -42,29 +42,29 @@ def run(options: WhyMissOptions) -> int:
     """Explains a miss of the last plan. `task` is a layer's name, optionally with its model, or the
     beginning of a workload digest."""
     settings = options.settings
-    planned = _last_plan(settings.out)
-    resolved, name = _find(planned.resolution.tasks, options.task)
+    plan = _last_plan(settings.out)
+    entry, name = _find(plan.resolution.tasks, options.task)
     admin = open_cache_admin(settings)
-    trusted = admin.config.read_zones
-    own = () if admin.config.zone in trusted else (admin.config.zone,)
-    about = resolved.task.key, resolved.task.shape
+    read_zones = admin.config.read_zones
+    own = () if admin.config.zone in read_zones else (admin.config.zone,)
+    about = entry.task.key, entry.task.shape
     with answering(admin.config):
         groups, unread = admin.of_each_group(
             None, lambda group: read_group(admin.store, group, admin.keys)
         )
-    now = _explain_by_size(explain(groups, trusted, *about, own=own), resolved.task.attributes)
-    explained = Explained(
+    now = _explain_by_size(explain(groups, read_zones, *about, own=own), entry.task.attributes)
+    report = Explained(
         task=name,
-        workload=resolved.task.key.workload,
-        target=resolved.task.key.target,
-        at_look_up=_answer(resolved) + _claims_text(resolved),
+        workload=entry.task.key.workload,
+        target=entry.task.key.target,
+        at_look_up=_answer(entry) + _claims_text(entry),
         now=now,
         unread=unread,
     )
     if settings.as_json:
-        write_json(explained)
+        write_json(report)
     else:
-        show_lines((*_lines(explained, resolved.task), *unread))
+        show_lines((*_lines(report, entry.task), *unread))
     return PASS
 
 
@@ -106,7 +106,7 @@ def _last_plan(out: Path) -> TuningPlan:
 
 def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, str]:
     """Returns the task and its unique name."""
-    about = [resolved.task for resolved in tasks]
+    about = [entry.task for entry in tasks]
     names = task_names(about)
     fitting = tasks_named(about, query)
     if len(fitting) == 1:
@@ -118,28 +118,28 @@ def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, st
     raise ConfigError(f'"{query}": {what}. Name one of: {choices}{more}.')
 
 
-def _answer(resolved: ResolvedTask) -> str:
-    lookup = resolved.lookup
-    if is_resumed(resolved.task.key, lookup):
+def _answer(entry: ResolvedTask) -> str:
+    lookup = entry.lookup
+    if is_resumed(entry.task.key, lookup):
         return "begun (ExactHit, measured only quickly): a cancelled run; the next one tunes on"
     return f"miss ({lookup.reason})" if isinstance(lookup, Miss) else type(lookup).__name__
 
 
-def _claims_text(resolved: ResolvedTask) -> str:
-    count = len(resolved.claims.records) if resolved.claims is not None else 0
+def _claims_text(entry: ResolvedTask) -> str:
+    count = len(entry.claims.records) if entry.claims is not None else 0
     if not count:
         return ""
     schedules = "1 schedule" if count == 1 else f"{count} schedules"
     return f"; {schedules} of the run's own zone to be measured before they count"
 
 
-def _lines(explained: Explained, task: TuningTask) -> list[str]:
-    now = explained.now
+def _lines(report: Explained, task: TuningTask) -> list[str]:
+    now = report.now
     lines = [
-        f"{explained.task} ({task.operator}, {task.dtype}) on {task.target}",
+        f"{report.task} ({task.operator}, {task.dtype}) on {task.target}",
         f"  used by {_users(task)}",
-        f"  workload {explained.workload[:16]}, target {explained.target[:16]}",
-        f"  at the last look-up: {explained.at_look_up}",
+        f"  workload {report.workload[:16]}, target {report.target[:16]}",
+        f"  at the last look-up: {report.at_look_up}",
         _difference(now),
     ]
     if now.neighbour is not None:

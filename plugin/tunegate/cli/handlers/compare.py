@@ -89,14 +89,14 @@ def compare_artifacts(
     """Compares two artifacts, in an environment each where there are any; nothing is removed before
     both can be read. Raises ArtifactError for a directory without one, and ConfigError for an
     environment that cannot run it."""
-    built, pythons = built_sides(base, head), dict[Path, Path]()
+    builds, pythons = built_sides(base, head), dict[Path, Path]()
     revisions = _named_revisions(str(base), str(head))
     if environments:
-        built, pythons, packages = under_environments(built, environments)
+        builds, pythons, packages = under_environments(builds, environments)
         revisions = msgspec.structs.replace(revisions, reason=packages)
     with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        report = artifacts_report(settings, config, built, revisions, out, pythons=pythons)
+        report = artifacts_report(settings, config, builds, revisions, out, pythons=pythons)
         return finish(report, settings)
 
 
@@ -111,30 +111,30 @@ def built_sides(base: Path, head: Path) -> CellBuilds:
 def artifacts_report(
     settings: Settings,
     config: Config,
-    built: CellBuilds,
+    builds: CellBuilds,
     revisions: Revisions,
     out: OutputDirectory,
     *,
     pythons: Mapping[Path, Path] = NO_PYTHONS,
 ) -> Report:
     """Measures two artifacts as they are, each with its Python of `pythons`, and judges them."""
-    changes = _changes(built.cell, revisions)
+    changes = _changes(builds.cell, revisions)
     processes = partial(FreshProcesses, limits=bench_limits(config), pythons=pythons)
     with opened_gate_tools(settings, config, processes, out) as tools:
-        return pipeline.judge(tools, changes, [built])
+        return pipeline.judge(tools, changes, [builds])
 
 
 def compare_commands(settings: Settings, config: Config, base: str, head: str) -> int:
     """Compares two command lines, run as they are, without a shell."""
     lines = {settings.out / "base": base, settings.out / "head": head}
-    built = _single_cell("command", "here", _command("base"), _command("head"))
-    changes = _changes(built.cell, _named_revisions(base, head))
+    builds = _single_cell("command", "here", _command("base"), _command("head"))
+    changes = _changes(builds.cell, _named_revisions(base, head))
     with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         with opened_gate_tools(
             settings, config, lambda _, seed: Commands(lines, seed), out
         ) as tools:
-            report = pipeline.judge(tools, changes, [built])
+            report = pipeline.judge(tools, changes, [builds])
         return finish(report, settings)
 
 

@@ -91,8 +91,8 @@ def compare_environments(
         with opened_gate_tools(settings, config, benchmarker, out) as tools:
             tools.context.progress.step(f"packages: {changes.revisions.reason}")
             shapes = config.models[0].inputs
-            built = [builds.of(target, shapes, tools.context.seed) for target in targets]
-            report = pipeline.judge(tools, changes, built)
+            cell_builds = [builds.of(target, shapes, tools.context.seed) for target in targets]
+            report = pipeline.judge(tools, changes, cell_builds)
         return finish(report, settings)
 
 
@@ -155,20 +155,20 @@ def _changes(
 def _reason(environments: Sides[RuntimeEnvironment]) -> str:
     base, head = environments
     packages = ", ".join(differences(base.packages, head.packages)) or "equal packages"
-    ignored = len(differences(base.others, head.others))
+    count = len(differences(base.others, head.others))
     return (
-        f"{packages}; other packages that differ, which it does not need: {ignored}"
-        if ignored
+        f"{packages}; other packages that differ, which it does not need: {count}"
+        if count
         else packages
     )
 
 
 def under_environments(
-    built: CellBuilds, directories: Sequence[Path]
+    cell: CellBuilds, directories: Sequence[Path]
 ) -> tuple[CellBuilds, dict[Path, Path], str]:
     """Returns two artifacts as the builds of their environments, the Python that runs each, and the
     packages that differ. Raises ConfigError."""
-    builds = Sides(built.base or unbuilt("its artifact is missing"), built.head or unbuilt(""))
+    builds = Sides(cell.base or unbuilt("its artifact is missing"), cell.head or unbuilt(""))
     environments = [
         read_environment(directory, runtime.title, list(runtime.versions()))
         for directory, build in zip(directories, builds, strict=True)
@@ -183,7 +183,7 @@ def under_environments(
         for build, environment in zip(builds, environments, strict=True)
     }
     reason = _reason(Sides(*environments))
-    return msgspec.structs.replace(built, base=base, head=head), pythons, reason
+    return msgspec.structs.replace(cell, base=base, head=head), pythons, reason
 
 
 # One artifact as two builds: each side's environment decides what runs it.

@@ -101,17 +101,17 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
     if not file.resolve().is_relative_to(root.resolve()):
         return {}
     path = file.resolve().relative_to(root.resolve()).as_posix()
-    resolved = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
-    return {} if resolved.mistakes else resolved.shapes
+    resolution = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
+    return {} if resolution.mistakes else resolution.shapes
 
 
 def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
     inputs = inputs_of_file(file) if file.is_file() else None
-    resolved = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
+    resolution = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
     still_open = dict.fromkeys(
-        dimension.input for dimension in resolved.dimensions if dimension.size is None
+        dimension.input for dimension in resolution.dimensions if dimension.size is None
     )
-    if still_open and not resolved.mistakes:
+    if still_open and not resolution.mistakes:
         options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
         message = (
             f"{file.name}: the shape of {', '.join(still_open)} is open. Give all of it, such as "
@@ -222,8 +222,8 @@ def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | Again
 
 def _side(text: str) -> Model | Artifact:
     runtime, _, file = text.partition(":")
-    installed = runtime.partition("-")[0]
-    if file and plugin_named(RUNTIME_GROUP, installed) is not None:
+    runtime_name = runtime.partition("-")[0]
+    if file and plugin_named(RUNTIME_GROUP, runtime_name) is not None:
         return Model(Path(file), runtime)
     path = Path(text)
     if _ADDRESS.match(text):
@@ -233,7 +233,7 @@ def _side(text: str) -> Model | Artifact:
         )
         raise ConfigError(message)
     if file and not path.exists():
-        refuse_missing("runtime", installed)
+        refuse_missing("runtime", runtime_name)
     return Artifact(path) if path.is_dir() else Model(path)
 
 

@@ -83,7 +83,7 @@ def _play_all(options: DemoOptions) -> tuple[Act, ...]:
     directory, is_quick = options.directory, options.quick
     first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
     model = network(is_quick=is_quick)
-    retrained = network(1, is_quick=is_quick)
+    retrained_model = network(1, is_quick=is_quick)
     slowed_model = slow_network(is_quick=is_quick)
     policy = DemoPolicy(
         cache=directory / "cache",
@@ -95,7 +95,7 @@ def _play_all(options: DemoOptions) -> tuple[Act, ...]:
     repository = create(directory / "repository", model, policy)
     first = _play("a", "a new model", directory, first_minutes, first_problem)
     branch(repository, "retrained")
-    commit(repository, retrained, "Retrain")
+    commit(repository, retrained_model, "Retrain")
     second = _play("b", "new weights, same graph", directory, later_minutes, second_problem)
     branch(repository, "wider-kernel")
     side = slowed_kernel(is_quick=is_quick)
@@ -114,7 +114,7 @@ def exit_code(problems: Sequence[Problem]) -> int:
 def _play(letter: str, title: str, directory: Path, minutes: float, judge: Judge) -> Act:
     sys.stderr.write(f"\n=== pull request {letter}: {title} ===\n")
     out = directory / f"pull-request-{letter}"
-    started = time.monotonic()
+    began = time.monotonic()
     run.run(
         RunOptions(
             common=Common(repository=directory / "repository", out=out),
@@ -128,7 +128,7 @@ def _play(letter: str, title: str, directory: Path, minutes: float, judge: Judge
         verdict=verdict,
         problem=judge(verdict),
         report=str(out / "report.html"),
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - began,
     )
 
 
@@ -158,10 +158,10 @@ def third_problem(verdict: Verdict) -> Problem | None:
     return Problem(busy, UNFIT) if named_later or not slower else Problem(text, BUG)
 
 
-def _other_than(verdict: Verdict, expected: Status) -> Problem | None:
+def _other_than(verdict: Verdict, expected_status: Status) -> Problem | None:
     """Returns what prevents the wanted status, None if the verdict has it."""
     status = _only(verdict).status
-    if status == expected:
+    if status == expected_status:
         return None
     match status:
         case "inconclusive":
@@ -169,7 +169,7 @@ def _other_than(verdict: Verdict, expected: Status) -> Problem | None:
         case "invalid-env" | "no-baseline":
             return Problem(f"this machine was disturbed, or lacks something. {_ALONE}", UNFIT)
         case _:
-            return Problem(f"should be {expected}, and is {status}.", BUG)
+            return Problem(f"should be {expected_status}, and is {status}.", BUG)
 
 
 def _only(verdict: Verdict) -> Finding:
@@ -359,8 +359,8 @@ def slow_network(*, is_quick: bool = False) -> onnx.ModelProto:
     weight = next(t for t in model.graph.initializer if t.name == node.input[1])
     out, channels = weight.dims[0], weight.dims[1]
     values = np.random.default_rng(2).standard_normal((out, channels, side, side))
-    scaled = (values / np.sqrt(channels * side * side / 2)).astype(np.float32)
-    weight.CopyFrom(numpy_helper.from_array(scaled, weight.name))
+    kernel = (values / np.sqrt(channels * side * side / 2)).astype(np.float32)
+    weight.CopyFrom(numpy_helper.from_array(kernel, weight.name))
     attributes = [a for a in node.attribute if a.name not in {"kernel_shape", "pads"}]
     del node.attribute[:]
     node.attribute.extend(attributes)

@@ -223,8 +223,8 @@ def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
         if section == "models":
             lines = [*_counts(diagnosis), *lines]
         if lines:
-            joined = ", ".join(lines) if section == _NAMES_ALONE else "; ".join(lines)
-            yield section, Text("ok", style="green"), joined
+            text = ", ".join(lines) if section == _NAMES_ALONE else "; ".join(lines)
+            yield section, Text("ok", style="green"), text
         yield from _without(section, checks)
 
 
@@ -247,8 +247,8 @@ def _counts(diagnosis: Diagnosis) -> Iterator[str]:
     if not diagnosis.models:
         return
     counts = [task for model in diagnosis.models for task in model.tasks]
-    tuned, tasks = sum(count.known for count in counts), sum(count.tasks for count in counts)
-    of_tasks = f", {tuned} of {plural(tasks, 'task')} tuned" if tasks else ""
+    hits, tasks = sum(count.known for count in counts), sum(count.tasks for count in counts)
+    of_tasks = f", {hits} of {plural(tasks, 'task')} tuned" if tasks else ""
     yield f"{plural(len(diagnosis.models), 'model')}{of_tasks}"
 
 

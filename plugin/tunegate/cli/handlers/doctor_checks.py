@@ -107,13 +107,13 @@ def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
 def _gpu_checks(targets: Sequence[str]) -> Iterator[HealthCheck]:
     """Yields the checks of the GPUs here, for targets of these names."""
     gpus = visible_gpus()
-    described = [
+    cards = [
         f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
         f"driver {gpu.driver}, {gpu.uuid}"
         for gpu in gpus
     ]
     none = f"none: {', '.join(targets)} cannot be tuned or gated here" if targets else "none"
-    detail = "; ".join(described) or none
+    detail = "; ".join(cards) or none
     yield HealthCheck("cuda devices", ok=True, detail=detail, warns=bool(targets) and not gpus)
     toolkit = cuda_variables()
     compiler = (
@@ -229,10 +229,10 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
         head = project.repository.head()
     except RevisionError:
         return
-    committed = [entry.path for entry in project.repository.files(head)]
+    paths = [entry.path for entry in project.repository.files(head)]
     yield from _watch_check(project.repository, head, project.config.watch)
     missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
-    problems = [described_missing(each, committed) for each in missing]
+    problems = [described_missing(each, paths) for each in missing]
     files = {
         model.path: project.repository.root / model.path
         for model in models
@@ -251,13 +251,13 @@ def custom_operators_check(config: Config, models: Sequence[FoundModel]) -> Iter
     except ModelError as error:
         yield HealthCheck(_CUSTOM, ok=True, warns=True, detail=str(error))
         return
-    loaded = ", ".join(file.name for file in files)
+    source = ", ".join(file.name for file in files)
     for model in models:
         if not model.custom_operators:
             continue
         names = ", ".join(model.custom_operators[:SHOWN_OPERATORS])
-        if loaded:
-            yield HealthCheck(_CUSTOM, ok=True, detail=f"{model.path} uses {names}, from {loaded}")
+        if source:
+            yield HealthCheck(_CUSTOM, ok=True, detail=f"{model.path} uses {names}, from {source}")
             continue
         detail = (
             f"{model.path} uses {names}, of a library that nothing names: once it changes, it is "
@@ -352,8 +352,8 @@ def waivers_check(
     strays = [] if models is None else [*stray_waivers(waivers, config, models)]
     yield from (_no(f"{WAIVERS_FILE}: {stray}") for stray in strays)
     if not strays:
-        counted = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"
-        yield HealthCheck(_NAME, ok=True, detail=counted)
+        detail = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"
+        yield HealthCheck(_NAME, ok=True, detail=detail)
 
 
 def _no(detail: str) -> HealthCheck:
@@ -384,7 +384,7 @@ class ShapeReport(msgspec.Struct, frozen=True):
 
 def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
     """Returns the report on these models of the working tree, which the configuration gates."""
-    resolved = {
+    resolutions = {
         name: model_settings.shapes_for(config, name, model.inputs)
         for model in models
         for name in model_settings.profiles_for(config, model.path)
@@ -392,13 +392,13 @@ def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
     strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
     problems = [
         f"{name}: {problem}"
-        for name, resolved_model in resolved.items()
-        for problem in resolved_model.problems
+        for name, resolution in resolutions.items()
+        for problem in resolution.problems
     ]
-    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
+    return ShapeReport(_sizes(resolutions), _checks([*strays, *problems], models))
 
 
-def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
+def _sizes(resolutions: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
     return tuple(
         ModelSize(
             model=name,
@@ -408,8 +408,8 @@ def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
             size=dimension.size,
             source=dimension.source,
         )
-        for name, resolved_model in resolved.items()
-        for dimension in resolved_model.dimensions
+        for name, resolution in resolutions.items()
+        for dimension in resolution.dimensions
     )
 
 
@@ -446,15 +446,15 @@ class GatedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gated_models(
-    config: Config, models: Sequence[FoundModel], uncommitted: Collection[str]
+    config: Config, models: Sequence[FoundModel], dirty_paths: Collection[str]
 ) -> tuple[GatedModel, ...]:
-    """Returns every model in order; `uncommitted` are the paths with changes."""
+    """Returns every model in order; `dirty_paths` are the paths with changes."""
     return tuple(
         GatedModel(
             model=name,
             entry=entry.path,
             targets=model_settings.targets_for(config, model.path),
-            state=_state(model, uncommitted),
+            state=_state(model, dirty_paths),
             trouble=model.note,
         )
         for model in models
@@ -464,12 +464,12 @@ def gated_models(
 
 
 def with_tasks(
-    models: Sequence[GatedModel], warmed: Sequence[WarmedModel]
+    models: Sequence[GatedModel], counts: Sequence[WarmedModel]
 ) -> tuple[GatedModel, ...]:
     """Returns the models with what the cache knows about each."""
     return tuple(
         msgspec.structs.replace(
-            model, tasks=tuple(each for each in warmed if each.model == model.model)
+            model, tasks=tuple(each for each in counts if each.model == model.model)
         )
         for model in models
     )
@@ -482,14 +482,14 @@ def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
         yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
     tasks_left = sum(task.tasks - task.known for model in models for task in model.tasks)
     if tasks_left:
-        untuned = plural(tasks_left, "task is", "tasks are")
-        yield f"{untuned} untuned: tunegate warm tunes what matters"
+        tasks = plural(tasks_left, "task is", "tasks are")
+        yield f"{tasks} untuned: tunegate warm tunes what matters"
 
 
-def _state(model: FoundModel, uncommitted: Collection[str]) -> str:
+def _state(model: FoundModel, dirty_paths: Collection[str]) -> str:
     if not model.is_committed:
         return "not committed yet"
-    return "changed since the commit" if model.path in uncommitted else COMMITTED
+    return "changed since the commit" if model.path in dirty_paths else COMMITTED
 
 
 # The number of known tasks of each model; `tunegate warm` tunes the rest.
@@ -506,7 +506,6 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
         opened_output(Path(place) / "out", "doctor") as out,
         opened_tools(settings, project.checkout(), out) as tools,
     ):
-        tasks = pipeline.extract_tasks(tools, changes)
-        models = resolve(tasks, tools.index, tools.config).tasks
-        resolved = [reopen_older(model, tools.origin) for model in models]
-    return warmed_models(resolved, ())
+        resolution = resolve(pipeline.extract_tasks(tools, changes), tools.index, tools.config)
+        tasks = [reopen_older(task, tools.origin) for task in resolution.tasks]
+    return warmed_models(tasks, ())

@@ -38,11 +38,11 @@ def gate(options: GateOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with judged_output(settings.out, "gate") as out:
-        planned = handover.read_plan(out.path)
-        project.require_plan(planned, settings)
-        outcomes, review = _tuned_and_reviewed(planned, project, out)
+        plan = handover.read_plan(out.path)
+        project.require_plan(plan, settings)
+        outcomes, review = _tuned_and_reviewed(plan, project, out)
         changes, config = review.changes, review.config
-        planned = msgspec.structs.replace(planned, changes=changes)
+        plan = msgspec.structs.replace(plan, changes=changes)
         if not any(change.is_measured for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.review_subject(review)
@@ -57,27 +57,27 @@ def gate(options: GateOptions) -> int:
                 with (
                     opened_tools(settings, subject, out, pythons=pythons) as tools,
                     run_history.remembered_without_end(
-                        planned,
+                        plan,
                         context=tools.context,
                         config=config,
                         repository=project.repository,
                         before=outcomes,
                     ) as began,
                 ):
-                    report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
+                    report = pipeline.gate(tools, plan, outcomes, upgrades=upgrades)
                     work_seconds = run_history.seconds_besides_tuning(began, ())
         run_history.remember(report, config, project.repository, work_seconds)
         return finish(report, settings)
 
 
 def _tuned_and_reviewed(
-    planned: TuningPlan, project: Project, out: OutputDirectory
+    plan: TuningPlan, project: Project, out: OutputDirectory
 ) -> tuple[tuple[TuningOutcome, ...], Review]:
     """Returns what the plan's shards have found, and its changes reviewed by the configuration that
     it was made with. Removes what an earlier gate left. Raises ArtifactError."""
-    outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
-    review = project.review_of(planned.changes)
-    handover.check_config_digest(planned, out.path, review.config)
+    outcomes = merge_outcomes(handover.read_outcomes(out.path, plan))
+    review = project.review_of(plan.changes)
+    handover.check_config_digest(plan, out.path, review.config)
     out.forget(since="gate")
     return outcomes, review
 
@@ -92,21 +92,21 @@ def measure(options: MeasureOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "measure") as out:
-        planned = handover.read_plan(out.path)
-        project.require_plan(planned, settings)
-        chosen = _find_shard(planned, options.shard, settings)
-        outcomes, review = _tuned_and_reviewed(planned, project, out)
-        out.forget_shard(chosen.index)
-        require_installed(review.config, "gate", {chosen.target})
-        subject = _limit_to_target(project.review_subject(review), chosen.target)
+        plan = handover.read_plan(out.path)
+        project.require_plan(plan, settings)
+        shard = _find_shard(plan, options.shard, settings)
+        outcomes, review = _tuned_and_reviewed(plan, project, out)
+        out.forget_shard(shard.index)
+        require_installed(review.config, "gate", {shard.target})
+        subject = _limit_to_target(project.review_subject(review), shard.target)
         shard_changes = of_shard(
-            msgspec.structs.replace(planned, changes=review.changes), chosen
+            msgspec.structs.replace(plan, changes=review.changes), shard
         ).changes
         source = model_source(subject, out.workdir)
         with review.watched.open_environments(shard_changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(shard_changes)
             with opened_tools(settings, subject, out, pythons=pythons) as tools:
-                run = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
+                run = pipeline.measure_shard(tools, plan, shard, outcomes, upgrades)
     if settings.as_json:
         write_json(run)
     else:
@@ -114,14 +114,14 @@ def measure(options: MeasureOptions) -> int:
     return PASS
 
 
-def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
-    chosen = next((s for s in planned.measuring if s.index == shard), None)
-    if chosen is None:
-        numbers = ", ".join(str(s.index) for s in planned.measuring)
+def _find_shard(plan: TuningPlan, index: int, settings: Settings) -> MeasuringShard:
+    shard = next((s for s in plan.measuring if s.index == index), None)
+    if shard is None:
+        numbers = ", ".join(str(s.index) for s in plan.measuring)
         what = f"shards are {numbers}" if numbers else "shards are none: no model is compared"
-        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, whose measuring {what}."
+        message = f"--shard {index}: not in {settings.out / 'plan.json'}, whose measuring {what}."
         raise ConfigError(message)
-    return chosen
+    return shard
 
 
 def _limit_to_target(subject: Subject, name: str) -> Subject:
@@ -135,14 +135,14 @@ def _limit_to_target(subject: Subject, name: str) -> Subject:
 def _show(measurements: ShardMeasurements) -> None:
     """Shows the launches of each model, and why there are none: the job that decides comes later,
     and whoever reads this log may repair the runner first."""
-    heads = {built.cell: built.head for built in measurements.run.builds}
+    heads = {build.cell: build.head for build in measurements.run.builds}
     lines = []
-    for measured in measurements.run.cells:
-        count = plural(len(measured.launches), "launch", "launches")
-        head = heads.get(measured.cell)
-        reasons = measured.notes or tuple(filter(None, [head.error if head else None]))
-        why = f": {'; '.join(reasons)}" if reasons and not measured.launches else ""
-        lines.append(f"{measured.cell.model} on {measurements.target}: {count}{why}")
+    for cell in measurements.run.cells:
+        count = plural(len(cell.launches), "launch", "launches")
+        head = heads.get(cell.cell)
+        reasons = cell.notes or tuple(filter(None, [head.error if head else None]))
+        why = f": {'; '.join(reasons)}" if reasons and not cell.launches else ""
+        lines.append(f"{cell.cell.model} on {measurements.target}: {count}{why}")
     show_lines(lines)
 
 
@@ -154,37 +154,37 @@ def judge(options: VerdictOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with judged_output(settings.out, "verdict") as out:
-        planned = handover.read_plan(out.path)
-        project.require_plan(planned, settings)
-        outcomes, review = _tuned_and_reviewed(planned, project, out)
+        plan = handover.read_plan(out.path)
+        project.require_plan(plan, settings)
+        outcomes, review = _tuned_and_reviewed(plan, project, out)
         if not any(change.is_measured for change in review.changes.models):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
-        report = _judge_shards(planned, outcomes, review, settings)
+        report = _judge_shards(plan, outcomes, review, settings)
         run_history.remember(report, review.config, project.repository)
         return finish(report, settings)
 
 
 def _judge_shards(
-    planned: TuningPlan, outcomes: tuple[TuningOutcome, ...], review: Review, settings: Settings
+    plan: TuningPlan, outcomes: tuple[TuningOutcome, ...], review: Review, settings: Settings
 ) -> Report:
     """Judges the merged shards. Raises ArtifactError for measurements of no shard of the plan."""
-    rules = with_configured(judging_rules(settings, review), review.config, planned.changes)
-    merged = merge_shards(
-        planned.measuring,
+    rules = with_configured(judging_rules(settings, review), review.config, plan.changes)
+    measurements = merge_shards(
+        plan.measuring,
         handover.read_measurements(settings.out),
-        handover.binding(planned, outcomes, rules),
+        handover.binding(plan, outcomes, rules),
     )
-    machines = {shard.machine for shard in merged.run.shards} if merged.run else set()
-    judged = decide_gate.Judged(
+    machines = {shard.machine for shard in measurements.run.shards} if measurements.run else set()
+    facts = decide_gate.Judged(
         changes=review.changes,
-        plan=msgspec.structs.replace(planned, changes=review.changes),
+        plan=msgspec.structs.replace(plan, changes=review.changes),
         outcomes=outcomes,
-        unmeasured=merged.unmeasured,
+        unmeasured=measurements.unmeasured,
         machine=", ".join(sorted(machines)),
-        unasked=merged.unasked,
+        unasked=measurements.unasked,
     )
-    return pipeline.decide(merged.run, judged, rules, settings.out)
+    return pipeline.decide(measurements.run, facts, rules, settings.out)
 
 
 # `tunegate confirm FIRST SECOND`: a verdict that needs a second machine's agreement.

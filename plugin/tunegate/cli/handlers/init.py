@@ -66,12 +66,12 @@ def run(options: InitOptions) -> int:
         raise ConfigError(message)
     models = try_models(root, models)
     config = settings.config or root / CONFIG_FILE
-    installed = installed_commit()
+    package = installed_commit()
     branch = repository.default_branch_name() or "main"
     gpu = next(iter(visible_gpus()), None)
     files = {
-        config: starter_config(models, installed, gpu),
-        root / _WORKFLOW: starter_workflow(installed, branch),
+        config: starter_config(models, package, gpu),
+        root / _WORKFLOW: starter_workflow(package, branch),
     }
     _write(files, force=options.force)
     if settings.as_json:
@@ -90,7 +90,7 @@ def run(options: InitOptions) -> int:
         f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, and "
         "tunes at night what is left."
     )
-    write_line(f"  {_pin_text(installed)}")
+    write_line(f"  {_pin_text(package)}")
     _write_next_steps(root, config, models)
     return PASS
 
@@ -106,10 +106,10 @@ def _coverage_text(models: Sequence[FoundModel]) -> str:
     return plural(len(models), "model") + later
 
 
-def _pin_text(installed: InstalledCommit | None) -> str:
-    if installed is None:
+def _pin_text(package: InstalledCommit | None) -> str:
+    if package is None:
         return "It can start once you put the commit of a release into it."
-    return f"It installs tunegate {installed.release or f'at commit {installed.commit[:12]}'}."
+    return f"It installs tunegate {package.release or f'at commit {package.commit[:12]}'}."
 
 
 def _describe_model(model: FoundModel) -> str:
@@ -191,10 +191,10 @@ def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
 def _numbered_glob(paths: Sequence[str]) -> str:
     """Returns the glob with which a new version is compared with the one before it, '' unless all
     models lie as servers of models keep them."""
-    numbered = [match for path in paths if (match := _OF_SERVER.fullmatch(path))]
-    families = {match[1] for match in numbered}
+    versions = [match for path in paths if (match := _OF_SERVER.fullmatch(path))]
+    families = {match[1] for match in versions}
     places = {posixpath.dirname(family) for family in families}
-    if len(numbered) < len(paths) or len(places) > 1:
+    if len(versions) < len(paths) or len(places) > 1:
         return ""
     family = literal(posixpath.basename(families.pop())) if len(families) == 1 else "*"
     return posixpath.join(literal(places.pop()), family, VERSION, _NAME_OF_SERVER)
@@ -202,9 +202,9 @@ def _numbered_glob(paths: Sequence[str]) -> str:
 
 def _glob(paths: Sequence[str]) -> str:
     directories = {posixpath.dirname(path) for path in paths}
-    shared = posixpath.commonpath(directories)
-    pattern = f"*{_ENDING}" if directories == {shared} else f"**/*{_ENDING}"
-    return posixpath.join(literal(shared), pattern)
+    parent = posixpath.commonpath(directories)
+    pattern = f"*{_ENDING}" if directories == {parent} else f"**/*{_ENDING}"
+    return posixpath.join(literal(parent), pattern)
 
 
 # The sizes that `tunegate init` writes: one per symbol, with the reason.
@@ -230,19 +230,19 @@ def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
     }
 
 
-def shared_text(shared: Mapping[str, GuessedSize]) -> str:
+def shared_text(dims: Mapping[str, GuessedSize]) -> str:
     """Returns the key `dims` of the file, '' if there is nothing to share."""
-    if not shared:
+    if not dims:
         return ""
-    return _SIZES_HEAD + "".join(f"{line}\n" for line in _dims(shared, "  "))
+    return _SIZES_HEAD + "".join(f"{line}\n" for line in _dims(dims, "  "))
 
 
-def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+def entry_lines(model: FoundModel, dims: Mapping[str, GuessedSize]) -> Iterator[str]:
     """Yields the keys `dims` and `inputs` of an entry."""
     own = {
         guess.symbol: guess
         for guess in model.guesses
-        if _is_written(guess) and guess.symbol not in shared
+        if _is_written(guess) and guess.symbol not in dims
     }
     if own:
         yield "    dims:"
@@ -269,12 +269,12 @@ def _inputs(model: FoundModel) -> Iterator[str]:
     for value in model.inputs or ():
         key = _yaml_key(value.name, "      ")
         guesses = [guess for guess in model.guesses if guess.input == value.name]
-        unnamed = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
+        reasons = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
         rule = model.trial.rules.get(value.name)
         shape = f"[{', '.join(map(str, _shape(value, guesses)))}]"
         values = "" if rule is None else f"values: {_value_yaml(rule)}"
-        if unnamed or not value.is_ranked:
-            why = "; ".join(dict.fromkeys(unnamed)) or "the model does not say how many dimensions"
+        if reasons or not value.is_ranked:
+            why = "; ".join(dict.fromkeys(reasons)) or "the model does not say how many dimensions"
             text = f"{{shape: {shape}, {values}}}" if values else shape
             more = f"; {rule.why}" if rule is not None else ""
             yield f"{key}: {text}  # guessed: {visible(f'{why}{more}')}"
@@ -282,12 +282,12 @@ def _inputs(model: FoundModel) -> Iterator[str]:
             yield f"{key}: {{{values}}}  # guessed: {visible(rule.why)}"
 
 
-def _draw_comment(drawn: DrawnInput, model: FoundModel) -> str:
+def _draw_comment(value: DrawnInput, model: FoundModel) -> str:
     """Returns what an input is drawn from, if a reason is known and the file does not state it."""
-    why = drawn.rule.why if drawn.rule is not None else ""
-    if not why or drawn.name in model.trial.rules:
+    why = value.rule.why if value.rule is not None else ""
+    if not why or value.name in model.trial.rules:
         return ""
-    return f"drawn: {drawn.name} {values_in_words(drawn)} ({why})"
+    return f"drawn: {value.name} {values_in_words(value)} ({why})"
 
 
 def _value_yaml(rule: InputRule) -> str:
@@ -322,8 +322,8 @@ _LONGEST_KEY = 1000
 def _yaml_key(name: str, indent: str) -> str:
     """Returns a name, which may hold anything and be as long as an expression of sizes, as a
     key."""
-    quoted = yaml_text(name)
-    return f"{indent}{quoted}" if len(quoted) <= _LONGEST_KEY else f"{indent}? {quoted}\n{indent}"
+    key = yaml_text(name)
+    return f"{indent}{key}" if len(key) <= _LONGEST_KEY else f"{indent}? {key}\n{indent}"
 
 
 # The text of the files that `tunegate init` writes.
@@ -391,19 +391,19 @@ _SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
 
 def starter_config(
     models: Sequence[FoundModel],
-    installed: InstalledCommit | None = None,
+    package: InstalledCommit | None = None,
     gpu: Gpu | None = None,
 ) -> str:
     """Returns the configuration, for a GPU if there is one. Editors complete it by the schema of
     the installed commit."""
-    shared = shared_sizes(models)
-    sizes = shared_text(shared)
+    dims = shared_sizes(models)
+    sizes = shared_text(dims)
     return (
-        _schema_line(installed)
-        + _HEAD.format(settings=_address(installed, "blob", _SETTINGS))
+        _schema_line(package)
+        + _HEAD.format(settings=_address(package, "blob", _SETTINGS))
         + (f"{sizes}\n" if sizes else "")
         + _MODELS
-        + "".join(_entries(models, shared))
+        + "".join(_entries(models, dims))
         + (_CPU if gpu is None else _gpu_target(gpu))
         + _TAIL
     )
@@ -414,57 +414,57 @@ def _gpu_target(gpu: Gpu) -> str:
     return _GPU.format(arch=arch, name=yaml_text(gpu.name))
 
 
-def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+def _entries(models: Sequence[FoundModel], dims: Mapping[str, GuessedSize]) -> Iterator[str]:
     """Yields an entry for each model with something to state, then the globs for the rest."""
     globs = starter_globs([model.path for model in models])
     for model in models:
-        lines = [*_model_lines(model, shared)]
+        lines = [*_model_lines(model, dims)]
         if lines or not any(matches(glob, model.path) for glob in globs):
             yield "\n".join((f"  - path: {yaml_text(literal(model.path))}", *lines)) + "\n"
     yield from (f"  - path: {yaml_text(glob)}\n" for glob in globs)
 
 
-def _model_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
-    lines = [*entry_lines(model, shared)]
+def _model_lines(model: FoundModel, dims: Mapping[str, GuessedSize]) -> Iterator[str]:
+    lines = [*entry_lines(model, dims)]
     if model.note:
         yield f"    # {visible(model.note, _LONGEST_LINE)}"
     if lines or model.trial.note:
         yield from (f"    # tried: {visible(line, _LONGEST_LINE)}" for line in model.trial.tried)
     if lines:
-        drawn = filter(None, (_draw_comment(each, model) for each in model.trial.inputs))
-        yield from (f"    # {visible(line, _LONGEST_LINE)}" for line in drawn)
+        comments = filter(None, (_draw_comment(each, model) for each in model.trial.inputs))
+        yield from (f"    # {visible(line, _LONGEST_LINE)}" for line in comments)
     if model.trial.note:
         yield f"    # {visible(model.trial.note, _LONGEST_LINE)}"
     yield from lines
 
 
-def _schema_line(installed: InstalledCommit | None) -> str:
-    if installed is None:
+def _schema_line(package: InstalledCommit | None) -> str:
+    if package is None:
         return ""
-    return f"# yaml-language-server: $schema={_address(installed, 'raw', _SCHEMA)}\n"
+    return f"# yaml-language-server: $schema={_address(package, 'raw', _SCHEMA)}\n"
 
 
-def _address(installed: InstalledCommit | None, how: str, path: str) -> str:
+def _address(package: InstalledCommit | None, how: str, path: str) -> str:
     """Returns the address of a file at the installed commit, or else at the newest one."""
-    source = installed.source if installed else public_address()
-    return f"{source}/{how}/{installed.commit if installed else 'main'}/{path}"
+    source = package.source if package else public_address()
+    return f"{source}/{how}/{package.commit if package else 'main'}/{path}"
 
 
-def starter_workflow(installed: InstalledCommit | None, branch: str = "main") -> str:
+def starter_workflow(package: InstalledCommit | None, branch: str = "main") -> str:
     """Returns the workflow for this default branch, pinned to the installed commit. Without one the
     commit stays zero, and the workflow cannot start."""
     text = (resources.files("tunegate.cli.handlers") / "workflow.yml").read_text(encoding="utf-8")
     text = text.replace("branches: [main]", f"branches: [{yaml_text(branch)}]")
     text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
-    if installed is None:
+    if package is None:
         return text
     (source,) = _SOURCE.findall(text)
-    note = installed.release or "the commit that wrote this file"
+    note = package.release or "the commit that wrote this file"
     return (
-        text.replace(source, installed.source)
-        .replace(f"uses: {repository_of(source)}@", f"uses: {installed.repository}@")
-        .replace(_PUT_HERE, f"@{installed.commit} # {note}")
-        .replace(f"@{_NO_COMMIT}", f"@{installed.commit}")
+        text.replace(source, package.source)
+        .replace(f"uses: {repository_of(source)}@", f"uses: {package.repository}@")
+        .replace(_PUT_HERE, f"@{package.commit} # {note}")
+        .replace(f"@{_NO_COMMIT}", f"@{package.commit}")
     )
 
 

@@ -60,15 +60,15 @@ def run(options: RunOptions) -> int:
                     with run_history.remembered_before_plan(
                         changes, context=tools.context, config=config, repository=project.repository
                     ) as began:
-                        planned = pipeline.make_plan(tools, changes)
+                        plan = pipeline.make_plan(tools, changes)
                     with run_history.remembered_without_end(
-                        planned,
+                        plan,
                         context=tools.context,
                         config=config,
                         repository=project.repository,
                         began=began,
                     ):
-                        report = pipeline.run(tools, planned, upgrades=upgrades)
+                        report = pipeline.run(tools, plan, upgrades=upgrades)
                     work_seconds = run_history.seconds_besides_tuning(began, report.outcomes)
         run_history.remember(report, config, project.repository, work_seconds)
         return finish(report, settings)

@@ -47,41 +47,41 @@ def remember(
     _write(commit, config, repository, entries)
 
 
-def seconds_besides_tuning(began: float, tuned: Sequence[TuningOutcome]) -> float:
+def seconds_besides_tuning(began: float, outcomes: Sequence[TuningOutcome]) -> float:
     """Returns the seconds since `began` (a reading of the clock) in which this process did not
     tune."""
-    return max(0.0, time.monotonic() - began - sum(each.spent.seconds for each in tuned))
+    return max(0.0, time.monotonic() - began - sum(each.spent.seconds for each in outcomes))
 
 
 def remember_warming(
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    shipped: history.Shipped,
+    shipped_tasks: history.Shipped,
     *,
     work_seconds: float,
     device: Device,
     config: Config,
     repository: GitRepository,
 ) -> None:
-    """Records the costs of warming; `shipped` are the tasks that paid off."""
+    """Records the costs of warming; `shipped_tasks` are the tasks that paid off."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
         return history.warmed_entries(
-            planned,
+            plan,
             outcomes,
             facts,
             _machine(device),
-            shipped,
+            shipped_tasks,
             usd_per_hour=_prices(config),
             work_seconds=work_seconds,
         )
 
-    _write(planned.changes.revisions.head, config, repository, entries)
+    _write(plan.changes.revisions.head, config, repository, entries)
 
 
 @contextmanager
 def remembered_without_end(
-    planned: TuningPlan,
+    plan: TuningPlan,
     *,
     context: RunContext,
     config: Config,
@@ -100,16 +100,19 @@ def remembered_without_end(
         if time.monotonic() - began < least_seconds:
             raise
         with suppress(TunegateError, OSError):  # what ended the run is what is reported
-            outcomes = read_outcomes(context.out, planned) if before is None else before
+            outcomes = read_outcomes(context.out, plan) if before is None else before
             end = history.Unfinished(
                 status="cancelled" if was_cancelled(error) else "aborted",
                 reason=_reason(error),
                 gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
                 usd_per_hour=_prices(config),
             )
-            _remember_unfinished(
-                planned, outcomes, end, context=context, config=config, repository=repository
-            )
+            machine = _machine(context.device)
+
+            def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+                return history.unfinished_entries(plan, outcomes, facts, machine, end)
+
+            _write(plan.changes.revisions.head, config, repository, entries)
         raise
 
 
@@ -143,21 +146,6 @@ def remembered_before_plan(
         yield began
 
 
-def _remember_unfinished(
-    planned: TuningPlan,
-    outcomes: Sequence[TuningOutcome],
-    end: history.Unfinished,
-    *,
-    context: RunContext,
-    config: Config,
-    repository: GitRepository,
-) -> None:
-    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return history.unfinished_entries(planned, outcomes, facts, _machine(context.device), end)
-
-    _write(planned.changes.revisions.head, config, repository, entries)
-
-
 def _reason(error: BaseException) -> str:
     """Returns why a run ended, for the shared history. A cancel has no other reason: its message
     contains a path of this machine."""
@@ -184,8 +172,8 @@ def _write(
     now, cache = time.time(), config.cache
     facts = run_facts(repository, commit, at=int(now))
     store = open_shared_store(cache, root=repository.root)
-    undelivered = undelivered_store(cache, root=repository.root)
-    problem = write_history(store, cache, entries(facts), int(now * 1000), undelivered)
+    spool = undelivered_store(cache, root=repository.root)
+    problem = write_history(store, cache, entries(facts), int(now * 1000), spool)
     if problem:
         sys.stderr.write(f"tunegate: {problem}\n")
 

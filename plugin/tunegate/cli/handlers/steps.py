@@ -62,9 +62,9 @@ def _show_changes(changes: ChangeSet) -> None:
         kind = f"{change.kind}, {change.change}" if change.change else change.kind
         write_line(f"  {visible(change.path)}: {kind}: {visible(change.reason)}")
     write_line(f"  {len(changes.unchanged)} unchanged")
-    uncovered = uncovered_line(changes.uncovered, visible)
-    if uncovered:
-        write_line(f"  {uncovered}")
+    line = uncovered_line(changes.uncovered, visible)
+    if line:
+        write_line(f"  {line}")
     for note in changes.notes:
         write_line(f"  note: {visible(note)}")
 
@@ -105,15 +105,15 @@ def plan(options: PlanOptions) -> int:
             require_installed(config, "plan")
         shards = options.shards or len(config.targets)
         with opened_tools(settings, project.review_subject(review), out) as tools:
-            planned = pipeline.make_plan(
+            tuning_plan = pipeline.make_plan(
                 tools, changes, shards=shards, measure_shards=options.measure_shards
             )
-            _write_matrix(out.path / "matrix.json", matrix(planned))
-            _write_matrix(out.path / "measure-matrix.json", measure_matrix(planned))
+            _write_matrix(out.path / "matrix.json", matrix(tuning_plan))
+            _write_matrix(out.path / "measure-matrix.json", measure_matrix(tuning_plan))
     if settings.as_json:
-        write_json(planned)
+        write_json(tuning_plan)
     else:
-        show_plan(planned)
+        show_plan(tuning_plan)
     return PASS
 
 
@@ -121,27 +121,27 @@ def _write_matrix(path: Path, legs: dict[str, list[MatrixLeg]]) -> None:
     artifact_io.write_text(path, json.dumps(legs) + "\n")
 
 
-def show_plan(planned: TuningPlan) -> None:
+def show_plan(plan: TuningPlan) -> None:
     """Shows the plan and its reasons, also why the cache gave no answers."""
-    usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
-    legs = len(matrix(planned)["include"])
-    tasks = len(planned.resolution.tasks)
+    usd = "" if plan.estimate.usd is None else f", {plan.estimate.usd:.2f} USD"
+    legs = len(matrix(plan)["include"])
+    tasks = len(plan.resolution.tasks)
     write_line(
         f"{plural(tasks, 'task')}, {plural(legs, 'shard')} to tune, "
-        f"about {planned.estimate.seconds:.0f} s{usd}"
+        f"about {plan.estimate.seconds:.0f} s{usd}"
     )
-    for shard in planned.shards:
+    for shard in plan.shards:
         trials = sum(task.trials for task in shard.tasks)
         write_line(
             f"  shard {shard.index} on {shard.target}: {plural(len(shard.tasks), 'task')}, "
             f"{plural(trials, 'trial')}"
         )
-    for each in planned.measuring:
+    for each in plan.measuring:
         write_line(
             f"  measuring shard {each.index} on {each.target}: "
             f"{plural(len(each.models), 'model')}, about {each.predicted_seconds:.0f} s"
         )
-    for note in (*planned.changes.notes, *planned.notes, *planned.resolution.cache.notes):
+    for note in (*plan.changes.notes, *plan.notes, *plan.resolution.cache.notes):
         write_line(f"  note: {visible(note)}")
 
 
@@ -153,24 +153,24 @@ def tune(options: TuneOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "tune") as out:
-        planned = read_plan(out.path)
-        project.require_plan(planned, settings)
-        chosen = _find_shard(planned, options.shard, settings)
-        review = project.review_of(planned.changes)
-        check_config_digest(planned, out.path, review.config)
-        require_installed(review.config, "tune", {chosen.target})
+        plan = read_plan(out.path)
+        project.require_plan(plan, settings)
+        shard = _find_shard(plan, options.shard, settings)
+        review = project.review_of(plan.changes)
+        check_config_digest(plan, out.path, review.config)
+        require_installed(review.config, "tune", {shard.target})
         with opened_tools(settings, project.review_subject(review), out) as tools:
-            outcome = pipeline.tune_shard(tools, planned, refresh_shard(chosen, tools.index))
+            outcome = pipeline.tune_shard(tools, plan, refresh_shard(shard, tools.index))
     if settings.as_json:
         write_json(outcome)
     return PASS
 
 
-def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
-    chosen = next((s for s in planned.shards if s.index == shard), None)
-    if chosen is None:
-        numbers = ", ".join(str(s.index) for s in planned.shards)
+def _find_shard(plan: TuningPlan, index: int, settings: Settings) -> Shard:
+    shard = next((s for s in plan.shards if s.index == index), None)
+    if shard is None:
+        numbers = ", ".join(str(s.index) for s in plan.shards)
         what = f"which has {numbers}" if numbers else "which has none: nothing is left to tune"
-        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, {what}."
+        message = f"--shard {index}: not in {settings.out / 'plan.json'}, {what}."
         raise ConfigError(message)
-    return chosen
+    return shard

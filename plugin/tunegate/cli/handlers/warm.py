@@ -53,19 +53,19 @@ def run(options: WarmOptions) -> int:
         with opened_tools(settings, project.checkout(), out) as tools:
             for note in project.uncommitted_lines_here():
                 tools.context.progress.warn(note)
-            warmed, warned = _tune_and_elect(tools, changes, project, again=options.again)
+            result, warnings = _tune_and_elect(tools, changes, project, again=options.again)
     if settings.as_json:
-        write_json(warmed)
+        write_json(result)
     else:
-        _show(warmed, warned)
-    return exit_code(warmed)
+        _show(result, warnings)
+    return exit_code(result)
 
 
-def exit_code(warmed: Warmed) -> int:
+def exit_code(result: Warmed) -> int:
     """Returns the exit code: that of `run` for a model that cannot be built."""
-    if any(each.reason for each in warmed.ships):
+    if any(each.reason for each in result.ships):
         return USAGE
-    return PASS if warmed.is_published else UNFIT
+    return PASS if result.is_published else UNFIT
 
 
 def _tune_and_elect(
@@ -79,37 +79,37 @@ def _tune_and_elect(
     with run_history.remembered_before_plan(
         changes, context=context, config=config, repository=repository
     ) as began:
-        tasks, planned = _plan(tools, changes, again=again)
+        tasks, plan = _plan(tools, changes, again=again)
     with run_history.remembered_without_end(
-        planned, context=context, config=config, repository=repository, began=began
+        plan, context=context, config=config, repository=repository, began=began
     ):
-        _tell_plan(tools, planned, again=again)
-        outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
-        shipped, ships = _build_for_shipping(tools, planned, outcomes, again=again)
+        _tell_plan(tools, plan, again=again)
+        outcomes = [pipeline.tune_shard(tools, plan, shard) for shard in plan.shards]
+        shipped_tasks, ships = _build_for_shipping(tools, plan, outcomes, again=again)
     run_history.remember_warming(
-        planned,
+        plan,
         outcomes,
-        shipped,
+        shipped_tasks,
         work_seconds=run_history.seconds_besides_tuning(began, outcomes),
         device=context.device,
         config=config,
         repository=repository,
     )
-    resolved = planned.resolution.tasks
-    known_keys = known_after(resolved, outcomes)
+    lookups = plan.resolution.tasks
+    known_keys = known_after(lookups, outcomes)
     notes = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
-    warmed = Warmed(
+    result = Warmed(
         zone=use.zone,
-        models=warmed_models(resolved, outcomes),
-        left=sum(task.task.key not in known_keys and not task.skipped for task in resolved),
+        models=warmed_models(lookups, outcomes),
+        left=sum(task.task.key not in known_keys and not task.skipped for task in lookups),
         is_published=not any(outcome.unpublished for outcome in outcomes),
-        tuning=tally(planned, outcomes),
-        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *notes, *use.notes))),
+        tuning=tally(plan, outcomes),
+        notes=tuple(dict.fromkeys((*tasks.notes, *plan.notes, *notes, *use.notes))),
         ships=ships,
     )
-    artifact_io.write(context.out / "warm.json", warmed)
-    return warmed, frozenset(tasks.notes) - frozenset(planned.notes)
+    artifact_io.write(context.out / "warm.json", result)
+    return result, frozenset(tasks.notes) - frozenset(plan.notes)
 
 
 def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
@@ -119,44 +119,44 @@ def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, Tu
     return plan_of_built(tools, tasks, resolution)
 
 
-def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
+def _tell_plan(tools: Tools, plan: TuningPlan, *, again: bool) -> None:
     """Announces the steps to come and their expected time, if there are any."""
-    elected = _known_winners(tools, planned, () if again else KnownElections(tools)(planned, ()))
+    winners = _known_winners(tools, plan, () if again else KnownElections(tools)(plan, ()))
     candidates, origin = tools.source.candidates, tools.origin
-    steps = warm_forecast(planned, tools.config, candidates, origin, elected)
+    steps = warm_forecast(plan, tools.config, candidates, origin, winners)
     if steps:
         tools.context.progress.expect(steps)
 
 
 def _build_for_shipping(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+    tools: Tools, plan: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
 ) -> tuple[Shipped, tuple[WarmedShipping, ...]]:
     """Builds what is needed for the cache to know what ships. Returns the tasks of all models that
     ship compiled, by an election now or earlier, and what each model ships with."""
-    elections = () if again else KnownElections(tools)(planned, outcomes)
-    elected = _known_winners(tools, planned, elections)
+    elections = () if again else KnownElections(tools)(plan, outcomes)
+    winners = _known_winners(tools, plan, elections)
     going_on = tuple(election for election in elections if election.is_cut_short)
-    planned = msgspec.structs.replace(planned, elections=going_on)
-    places = [(model.path, target) for model in planned.changes.models for target in model.targets]
-    models_to_build = _unfinished_models(planned, outcomes) | {
-        model for model, _ in set(places) - elected.keys()
+    plan = msgspec.structs.replace(plan, elections=going_on)
+    places = [(model.path, target) for model in plan.changes.models for target in model.targets]
+    models_to_build = _unfinished_models(plan, outcomes) | {
+        model for model, _ in set(places) - winners.keys()
     }
-    builds = _build(tools, planned, outcomes, models_to_build)
-    compiled = {where for where, winner in elected.items() if winner.is_tuned}
-    shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
-    remembered = {(election.model, election.target) for election in elections}
-    return shipped, shippings(places, builds, elected, remembered)
+    builds = _build(tools, plan, outcomes, models_to_build)
+    tuned_models = {where for where, winner in winners.items() if winner.is_tuned}
+    shipped_tasks = {*of_builds(builds), *of_elected(plan.resolution.tasks, tuned_models)}
+    known_places = {(election.model, election.target) for election in elections}
+    return shipped_tasks, shippings(places, builds, winners, known_places)
 
 
 def _known_winners(
-    tools: Tools, planned: TuningPlan, elections: Sequence[RememberedElection]
+    tools: Tools, plan: TuningPlan, elections: Sequence[RememberedElection]
 ) -> dict[ModelOnTarget, CandidateBuild]:
     """Returns what models ship with, by remembered elections or for lack of a choice. An election
     that was cut short goes on."""
     candidates = tools.source.candidates
     alone = {
         (change.path, target): candidates[target][0]
-        for change in planned.changes.models
+        for change in plan.changes.models
         for target in change.targets
         if len(candidates[target]) == 1
     }
@@ -169,33 +169,33 @@ def _known_winners(
     }
 
 
-def _unfinished_models(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
+def _unfinished_models(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
     """Returns the models that were tuned but not finished: a build shows whether more tuning
     pays."""
     if not any(task.trials for outcome in outcomes for task in outcome.tasks):
         return set()
-    resolved = planned.resolution.tasks
-    known_keys = known_after(resolved, outcomes)
-    unknown_tasks = [task.task for task in resolved if task.task.key not in known_keys]
+    lookups = plan.resolution.tasks
+    known_keys = known_after(lookups, outcomes)
+    unknown_tasks = [task.task for task in lookups if task.task.key not in known_keys]
     return {use.model for task in unknown_tasks for use in task.uses}
 
 
 def _build(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     paths: Collection[ModelPath],
 ) -> Sequence[CellBuilds]:
     """Builds and times these models under each candidate, for the cache to know."""
-    models = tuple(change for change in planned.changes.models if change.path in paths)
+    models = tuple(change for change in plan.changes.models if change.path in paths)
     if not models:
         return ()
-    changes = msgspec.structs.replace(planned.changes, models=models)
-    unelected = msgspec.structs.replace(planned, changes=changes)
-    builds = pipeline.build_sides(tools, unelected, outcomes)
+    changes = msgspec.structs.replace(plan.changes, models=models)
+    part = msgspec.structs.replace(plan, changes=changes)
+    builds = pipeline.build_sides(tools, part, outcomes)
     _require_checked(builds, tools.config)
-    publish_standings(tools, planned, outcomes, builds)
-    publish_elections(tools, unelected, outcomes, builds)
+    publish_standings(tools, plan, outcomes, builds)
+    publish_elections(tools, part, outcomes, builds)
     return builds
 
 
@@ -203,8 +203,8 @@ def _require_checked(builds: Sequence[CellBuilds], config: Config) -> None:
     """Raises EnvironmentUnfitError for a GPU build that was never run: its build processes had no
     CUDA device."""
     gpus = {target.name for target in config.targets if target.kind == "cuda"}
-    for built in builds:
-        head, cell = built.head, built.cell
+    for sides in builds:
+        head, cell = sides.head, sides.cell
         if head is None or head.error is not None or cell.target not in gpus:
             continue
         if head.tasks and head.check is None:
@@ -221,12 +221,12 @@ def _require_writing(cache: CacheConfig) -> None:
         raise ConfigError(message)
 
 
-def _show(warmed: Warmed, warned: Collection[str]) -> None:
+def _show(result: Warmed, warnings: Collection[str]) -> None:
     counts = ("known before", "tuned now", "measured once")
     columns = ("model", "target", "tasks", *counts, "not tuned")
-    if warmed.models:
-        show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
-    show_lines(note_lines(warmed, warned))
+    if result.models:
+        show_table(f"zone {result.zone}", columns, map(_row, result.models))
+    show_lines(note_lines(result, warnings))
 
 
 def _row(model: WarmedModel) -> tuple[object, ...]:
@@ -235,19 +235,19 @@ def _row(model: WarmedModel) -> tuple[object, ...]:
     return model.model, model.target, *counts
 
 
-def note_lines(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
-    """Yields the lines below the table, without notes that were `warned` of."""
-    yield from map(shipping_in_words, warmed.ships)
-    yield f"Tuning: {tuning_words(warmed.tuning)}."
-    if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
+def note_lines(result: Warmed, warnings: Collection[str]) -> Iterator[str]:
+    """Yields the lines below the table, without notes that `warnings` have shown."""
+    yield from map(shipping_in_words, result.ships)
+    yield f"Tuning: {tuning_words(result.tuning)}."
+    if sum(model.tasks for model in result.models) > result.tuning.tasks:
         yield "A task of several models has a part in the row of each, and counts once here."
-    if warmed.left:
-        tasks_left_text = plural(warmed.left, "task is", "tasks are")
-        yield f"{tasks_left_text} left: {_what_becomes_of_them(warmed)}."
-    yield from (f"note: {note}" for note in warmed.notes if note not in warned)
+    if result.left:
+        tasks_left_text = plural(result.left, "task is", "tasks are")
+        yield f"{tasks_left_text} left: {_advice_on_rest(result)}."
+    yield from (f"note: {note}" for note in result.notes if note not in warnings)
 
 
-def _what_becomes_of_them(warmed: Warmed) -> str:
-    if warmed.tuning.stopped in LIMIT_KEYS or warmed.tuning.stopped == "cancelled":
+def _advice_on_rest(result: Warmed) -> str:
+    if result.tuning.stopped in LIMIT_KEYS or result.tuning.stopped == "cancelled":
         return "run tunegate warm again, which goes on from there"
     return "more tuning promises too little there, and tunegate warm would leave them again"

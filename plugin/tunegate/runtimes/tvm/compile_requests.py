@@ -236,7 +236,7 @@ class CompileChildren(Generic[_Reply]):
 
         try:
             converse(
-                talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=release
+                talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, on_end=release
             )
         finally:
             for child in [each for spares in self._spare.values() for each in spares]:

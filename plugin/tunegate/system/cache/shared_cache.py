@@ -114,29 +114,29 @@ class SharedCache:
         return self._cache.flush(seconds)
 
     def use(self) -> CacheUse:
-        counted = self._cache.statistics
-        refused = (_refusal(count, reason) for reason, count in counted.refused.items())
+        statistics = self._cache.statistics
+        refusals = (_refusal(count, reason) for reason, count in statistics.refused.items())
         remarks = (f"cache: {remark}" for remark in getattr(self._store, "remarks", ()))
         return CacheUse(
             location=redact(self._config.url, ()),
             zone=self._config.zone,
             mode=self._config.mode,
-            exact=counted.exact,
-            transfer=counted.transfer,
-            misses={str(reason): count for reason, count in counted.misses.items()},
-            requests=sum(counted.requests.values()),
-            bytes_read=counted.bytes_read,
-            seconds=counted.seconds,
-            usd=self._usd(counted.requests),
-            notes=(*counted.notes, *remarks, *refused, *self._helpers(counted.served)),
+            exact=statistics.exact,
+            transfer=statistics.transfer,
+            misses={str(reason): count for reason, count in statistics.misses.items()},
+            requests=sum(statistics.requests.values()),
+            bytes_read=statistics.bytes_read,
+            seconds=statistics.seconds,
+            usd=self._usd(statistics.requests),
+            notes=(*statistics.notes, *remarks, *refusals, *self._helpers(statistics.served)),
         )
 
-    def _helpers(self, served: Counter[tuple[str, str]]) -> Iterator[str]:
+    def _helpers(self, uses: Counter[tuple[str, str]]) -> Iterator[str]:
         """Yields a note on the zones and repositories whose records serve this run; none where
         nobody but this zone helped, outside of CI."""
         pairs = [
             (f"{repository} in zone {zone}" if repository else f"zone {zone}", count)
-            for (zone, repository), count in served.most_common()
+            for (zone, repository), count in uses.most_common()
             if repository or zone != self._config.zone
         ]
         if pairs:

@@ -85,11 +85,11 @@ def _pins_text(pins: SnapshotPins) -> str:
 def parse_pins(body: bytes, path: str) -> SnapshotPins:
     """Parses pins; `path` names the file in messages. Raises ConfigError."""
     try:
-        pinned = msgspec.json.decode(body, type=PinFile)
+        file = msgspec.json.decode(body, type=PinFile)
     except NOT_JSON as error:
         message = f"{path}: {error}. Write it anew with tunegate cache pin."
         raise ConfigError(message) from error
-    return {Group(pin.zone, pin.target): pin.index for pin in pinned.pins}
+    return {Group(pin.zone, pin.target): pin.index for pin in file.pins}
 
 
 def write_pins(root: Path, pins: tuple[Pin, ...]) -> Path:

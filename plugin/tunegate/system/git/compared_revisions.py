@@ -31,12 +31,12 @@ class GitHistory:
         """Returns the state of the repository in one line for people."""
         commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
-        uncommitted = len([*filter(None, self._status().split("\n"))])
+        count = len([*filter(None, self._status().split("\n"))])
         parts = [f"{branch} at {commit}"]
         if fetch.is_shallow(self._git):
             parts.append("shallow (what is missing is fetched)")
-        if uncommitted:
-            parts.append(f"{uncommitted} uncommitted {_READ_AS}")
+        if count:
+            parts.append(f"{count} uncommitted {_READ_AS}")
         return ", ".join([*parts, self._git.text("version") or "git"])
 
     def head(self) -> str:
@@ -59,10 +59,10 @@ class GitHistory:
     def uncommitted_paths(self) -> tuple[str, ...]:
         """Returns the uncommitted paths: changed, new or deleted in the working tree."""
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
-        changed = ((line[:2], line[3:]) for line in lines if line)
+        entries = ((line[:2], line[3:]) for line in lines if line)
         return tuple(
             escaped(path)
-            for state, path in changed
+            for state, path in entries
             if state != " M" or not is_what_pointer_says(self._git, path)
         )
 
@@ -77,10 +77,8 @@ class GitHistory:
         commits = (self._git.text("--literal-pathspecs", "log", *line) or "").split()
         if len(commits) < 2:  # noqa: PLR2004 -- the present content has one
             return None
-        counted = self._git.text(
-            "rev-list", "--first-parent", "--count", f"{commits[1]}..{revision}"
-        )
-        return commits[1], int(counted or 0)
+        age = self._git.text("rev-list", "--first-parent", "--count", f"{commits[1]}..{revision}")
+        return commits[1], int(age or 0)
 
     def release(self, commit: str) -> str:
         """Returns the tag of a commit (of several, that of the highest version), an empty string
@@ -163,8 +161,8 @@ class GitHistory:
         """Returns the commits after `good` up to `bad` along first parents, oldest first: a merge
         stands for what it brought. History that a shallow clone lacks is fetched. Raises
         RevisionError unless `good` is a proper ancestor of `bad`."""
-        shared = self._merge_base(good, bad)
-        if shared is None or shared.commit != good or good == bad:
+        base = self._merge_base(good, bad)
+        if base is None or base.commit != good or good == bad:
             what = "the same commit" if good == bad else "no ancestor of it"
             raise errors.RevisionError(
                 f"{good[:12]}..{bad[:12]}: the first is {what}. Name an older commit first."
@@ -187,8 +185,8 @@ class GitHistory:
         branch = named_revision.known_default_branch(self._git)
         if branch is None:
             return None
-        shared = self._merge_base(branch, self.resolve_commit(head or "HEAD", "--head"))
-        return None if shared is None else shared.commit
+        base = self._merge_base(branch, self.resolve_commit(head or "HEAD", "--head"))
+        return None if base is None else base.commit
 
     # ---------------------------------------------------------------------------
 
@@ -211,26 +209,26 @@ class GitHistory:
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
         """Returns the head against the branch, None if the head is on the branch itself."""
         tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}") or ""
-        shared = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
-        if shared is None:
+        base = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
+        if base is None:
             raise self._no_merge_base(
                 f"{why}no merge base with {named_revision.short_name(branch)} was found"
             )
-        if shared.commit == head:
+        if base.commit == head:
             return None
-        policy = tip if tip != shared.commit else ""
-        reason = f"{why}merge base with {named_revision.short_name(branch)}{shared.doubt}"
-        return Revisions(base=shared.commit, head=head, reason=reason, policy=policy)
+        policy = tip if tip != base.commit else ""
+        reason = f"{why}merge base with {named_revision.short_name(branch)}{base.doubt}"
+        return Revisions(base=base.commit, head=head, reason=reason, policy=policy)
 
     def _nearest_branch(self, branches: Sequence[str], head: str) -> str:
         """Returns the branch that the head left last: a local one may be older than the remote's,
         or have unpushed commits."""
-        chosen, *others = branches
+        nearest, *others = branches
         for branch in others:
-            old, later = self._merge_base(chosen, head), self._merge_base(branch, head)
+            old, later = self._merge_base(nearest, head), self._merge_base(branch, head)
             if later and (old is None or fetch.is_ancestor(self._git, old.commit, later.commit)):
-                chosen = branch
-        return chosen
+                nearest = branch
+        return nearest
 
     def _against_parent(self, head: str, why: str) -> Revisions:
         if not self._parents(head):
@@ -323,8 +321,8 @@ def _doubt_of(
         return ", by the tags that are here: the remote did not answer"
     if release.tag not in remote_tags:
         return ", a tag that the remote does not have"
-    moved = sorted(tag for tag, commit in remote_tags.items() if here.get(tag, commit) != commit)
-    return f", by the tags that are here: the remote has moved {moved[0]}" if moved else ""
+    tags = sorted(tag for tag, commit in remote_tags.items() if here.get(tag, commit) != commit)
+    return f", by the tags that are here: the remote has moved {tags[0]}" if tags else ""
 
 
 def _version_key(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:

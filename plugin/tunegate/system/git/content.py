@@ -88,15 +88,15 @@ def _copy_from_lfs(
     not the base's."""
     path, oid = version.path, pointer.digest
     what = f"origin {version.revision} --include={shlex.quote(path)}"
-    checked = _Checked(into, pointer)
-    stored = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
-    if stored is not None:
-        checked.copy(stored)
-        checked.require(f"{path}: the Git LFS store", f"git lfs fetch --refetch {what}")
+    sink = _Checked(into, pointer)
+    source = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
+    if source is not None:
+        sink.copy(source)
+        sink.require(f"{path}: the Git LFS store", f"git lfs fetch --refetch {what}")
         return
-    problem = lfs_download(git, content, path, into=checked)
+    problem = lfs_download(git, content, path, into=sink)
     if not problem and not _is_pointer(into):
-        checked.require(f"{path}: git lfs smudge", f"git lfs fetch {what}")
+        sink.require(f"{path}: git lfs smudge", f"git lfs fetch {what}")
         return
     message = (
         f"{path} at {version.revision[:12]}: only its Git LFS pointer is here, and "
@@ -113,27 +113,27 @@ def _copy_from_dvc(
         message = f"{path}: kept by DVC with several digests ({stage.digest}). Keep it once."
         raise ModelError(message)
     if stage is None:
-        pointer, tracked = dvc_pointer(_dvc_file(git, version), path), f"{path}.dvc"
+        pointer, dvc_path = dvc_pointer(_dvc_file(git, version), path), f"{path}.dvc"
     else:
         pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)
-        tracked = path
-    checked = _Checked(into, pointer)
-    again = dvc_command(git, version, tracked, "pull --force")
+        dvc_path = path
+    sink = _Checked(into, pointer)
+    again = dvc_command(git, version, dvc_path, "pull --force")
     for root, place in cached_places(git.root, path, pointer.digest):
-        stored = opened_inside(root, place) if root.is_dir() else None
-        if stored is not None:
-            checked.copy(stored)
-            checked.require(f"{path}: the DVC cache", again)
+        source = opened_inside(root, place) if root.is_dir() else None
+        if source is not None:
+            sink.copy(source)
+            sink.require(f"{path}: the DVC cache", again)
             return
     # If the cache is elsewhere, the working tree may still have the checked out file.
     checked_out = opened_inside(git.root, path)
     if checked_out is not None:
-        checked.copy(checked_out)
+        sink.copy(checked_out)
         if _is_checked_out(git, version):
-            checked.require(f"{path}: the working tree", again)
-        if not checked.problem():
+            sink.require(f"{path}: the working tree", again)
+        if not sink.problem():
             return
-    command = dvc_command(git, version, tracked)
+    command = dvc_command(git, version, dvc_path)
     where = f"{path} at {version.revision[:12]}"
     if stage is None:
         message = f"{where}: only its .dvc file is here. Run: {command}"
@@ -142,14 +142,14 @@ def _copy_from_dvc(
     raise ModelError(message)
 
 
-def dvc_command(git: GitProcess, version: ModelVersion, tracked: str, pull: str = "pull") -> str:
+def dvc_command(git: GitProcess, version: ModelVersion, dvc_path: str, pull: str = "pull") -> str:
     """Returns the command that gets what DVC keeps of a revision. DVC reads the commit that is
     checked out, so a `dvc pull` never gets the base's files; and it works where it was set up."""
     ask = ("rev-parse", "--verify", "-q")
     above = [str(parent) for parent in PurePosixPath(version.path).parents]
     place = next((d for d in above if git.text(*ask, f"{version.revision}:./{d}/.dvc")), ".")
     dvc = "dvc" if place == "." else f"dvc --cd {shlex.quote(place)}"
-    path = shlex.quote(posixpath.relpath(tracked, place))
+    path = shlex.quote(posixpath.relpath(dvc_path, place))
     if _is_checked_out(git, version):
         return f"{dvc} {pull} {path}"
     return f"git checkout {version.revision} && {dvc} fetch {path} && git checkout -"
@@ -203,8 +203,8 @@ class _Checked:
         """Returns how the bytes differ from those of the pointer, '' if they do not."""
         digest, most = self._pointer.digest, self._pointer.size_bytes
         if most is not None and self._size_bytes != most:
-            compared = "more" if self._size_bytes > most else f"{self._size_bytes}"
-            return f"{compared} bytes, where the pointer says {most}"
+            size = "more" if self._size_bytes > most else f"{self._size_bytes}"
+            return f"{size} bytes, where the pointer says {most}"
         digests = {self._digest.hexdigest()}
         if self._pointer.digest_kind == "md5-text":
             digests.add(self._of_text.hexdigest())
@@ -271,8 +271,8 @@ def is_odd_lfs_pointer(content: bytes) -> bool:
     knows older versions, and runs extensions, which make other bytes of the object."""
     if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
         return False
-    stripped = map(bytes.strip, content.split(b"\n"))
-    lines = [line for line in stripped if line and not line.startswith(b"ext-")]
+    texts = map(bytes.strip, content.split(b"\n"))
+    lines = [line for line in texts if line and not line.startswith(b"ext-")]
     if lines and lines[0] in _OLDER_VERSIONS:
         lines[0] = _LFS_VERSION
     return lfs_pointer(b"\n".join([*lines, b""])) is not None
@@ -297,15 +297,15 @@ def dvc_pointer(content: bytes, path: str) -> ContentPointer:
 def _output(content: bytes, path: str) -> dict[str, Any]:
     """Returns the one of several outputs that has the file's name."""
     try:
-        parsed = read_yaml(content[:MAX_DVC_BYTES].decode())
+        document = read_yaml(content[:MAX_DVC_BYTES].decode())
     except (yaml.YAMLError, UnicodeDecodeError):
-        parsed = None
-    if isinstance(parsed, dict) and parsed.get("wdir", ".") not in _HERE:
+        document = None
+    if isinstance(document, dict) and document.get("wdir", ".") not in _HERE:
         message = (
             f"{path}.dvc: its `wdir` leads to a file elsewhere. Run: dvc add {shlex.quote(path)}"
         )
         raise ModelError(message)
-    outs = parsed.get("outs") if isinstance(parsed, dict) else None
+    outs = document.get("outs") if isinstance(document, dict) else None
     outputs = [
         out
         for out in (outs if isinstance(outs, list) else ())
@@ -319,8 +319,8 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
 
 def _is_path_of(out: dict[str, Any], name: str) -> bool:
     """Returns whether an output is the file, by its name in any words, such as `./m.onnx`."""
-    stored = out.get("path")
-    return isinstance(stored, str) and posixpath.normpath(stored) == name
+    place = out.get("path")
+    return isinstance(place, str) and posixpath.normpath(place) == name
 
 
 # Downloads missing files by Git LFS, from the server that the job's own settings name. `.lfsconfig`
@@ -345,15 +345,15 @@ def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> st
         return f"{_OF_THE_CHECKOUT} names a server, which a change may choose: it is not asked"
     settings = _EVERY_PATH if server is None else {**_EVERY_PATH, _SERVER: server}
     smudge = ("lfs", "smudge", "--", path)
-    is_had = git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
-    return "" if is_had else _NOT_HAD
+    is_fetched = git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
+    return "" if is_fetched else _NOT_HAD
 
 
 def names_a_server(git: GitProcess) -> bool:
     """Returns whether the checkout has a file that may name another server to git-lfs, which reads
     the working tree, the index and the head."""
-    stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
-    known_objects = [each for each in stored if git.text("rev-parse", "--verify", "-q", each)]
+    objects = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
+    known_objects = [each for each in objects if git.text("rev-parse", "--verify", "-q", each)]
     contents = [git.output("cat-file", "blob", each) for each in known_objects]
     if os.path.lexists(git.root / _OF_THE_CHECKOUT):
         contents.append(_text_of(git.root / _OF_THE_CHECKOUT))

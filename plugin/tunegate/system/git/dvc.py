@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tunegate.artifacts.artifact_io import NOT_JSON
+from tunegate.errors import RevisionError
 from tunegate.regular_files import opened_inside
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
@@ -33,6 +34,8 @@ _CONTRADICTION = " or "
 _FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
 """About 170,000 files of one directory."""
+_MAX_YAML_BYTES = 8 * 2**20
+"""The most YAML of one revision: a MiB takes some ten seconds to read."""
 _MAX_CONFIG_BYTES = 64 * 1024
 _CONFIG_FILES = ("config.local", "config")
 _LAYOUTS = ("files/md5/", "")
@@ -91,18 +94,19 @@ def stage_outputs(
 ) -> StageOutputs:
     """Returns what the lock files and DVC files among these paths name, without the file that a DVC
     file itself is named after. `read` gives a file, None for one that is too long, and `listing`
-    the content of a directory by its path and digest, where it is here."""
-    listed_paths = set(paths)
+    the content of a directory by its path and digest, where it is here. Raises RevisionError for
+    more YAML than can be read."""
+    listed_paths, yaml = set(paths), _YamlReader()
     outputs: dict[str, StageOutput] = {}
     unread: dict[str, str] = {}
     in_locks = (
         each
         for lock in sorted(filter(is_lock, listed_paths))
-        for each in _in_lock(lock, listed_paths, read)
+        for each in _in_lock(lock, listed_paths, read, yaml)
     )
-    tracked = sorted(filter(is_dvc_file, listed_paths))
+    dvc_files = sorted(filter(is_dvc_file, listed_paths))
     for who, outputs_or_problem in itertools.chain(
-        in_locks, *(_in_dvc_file(path, read(path)) for path in tracked)
+        in_locks, *(_in_dvc_file(path, read(path), yaml) for path in dvc_files)
     ):
         if isinstance(outputs_or_problem, str):
             unread[who] = outputs_or_problem
@@ -110,14 +114,14 @@ def stage_outputs(
             _add(outputs_or_problem, outputs)
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
-    unlisted: dict[str, str] = {}
+    opaque: dict[str, str] = {}
     for path, entry in directories.items():
         inside = _files_in(entry, listing(path, entry.digest))
         if inside is None:
-            unlisted[path] = entry.digest
+            opaque[path] = entry.digest
         else:
             _add(inside, files)
-    return StageOutputs(files=files, directories=unlisted, unread=unread)
+    return StageOutputs(files=files, directories=opaque, unread=unread)
 
 
 _Outputs = dict[str, StageOutput]
@@ -137,7 +141,7 @@ def _add(outputs: _Outputs, others: _Outputs) -> None:
 
 
 def _in_lock(
-    lock: str, paths: Collection[str], read: Callable[[str], bytes | None]
+    lock: str, paths: Collection[str], read: Callable[[str], bytes | None], yaml: _YamlReader
 ) -> Iterator[tuple[str, _Outputs | str]]:
     """Yields what each stage of a lock file keeps, or why that is not read, under its name. DVC
     takes of it what the pipeline declares; the rest, of stages that were removed, stays there."""
@@ -147,21 +151,21 @@ def _in_lock(
         return
     subject = ""
     try:
-        stages = _stages(_parse_yaml(read(lock)))
+        stages = _stages(yaml.parse(read(lock)))
         subject = f"{_PIPELINE} beside it "
-        stages_of_file = _stages(_parse_yaml(read(pipeline)))
+        stages_of_file = _stages(yaml.parse(read(pipeline)))
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"{subject}cannot be read ({error})"
         return
     outputs: dict[str, tuple[set[str], set[str]]] = {}
     for name, stage in stages.items():
         own = name if name in stages_of_file else name.partition("@")[0]
-        declared = stages_of_file.get(own, {})
-        loop = declared.get("do")
-        declared = loop if isinstance(loop, dict) else declared
-        directory = str(declared.get("wdir", "."))
+        declaration = stages_of_file.get(own, {})
+        loop = declaration.get("do")
+        declaration = loop if isinstance(loop, dict) else declaration
+        directory = str(declaration.get("wdir", "."))
         if own not in outputs:  # a loop has thousands of stages
-            outputs[own] = _declared_outputs(declared)
+            outputs[own] = _declared_outputs(declaration)
         names = outputs[own]
         for path, out in _outputs(stage):
             if not _is_declared(posixpath.normpath(path), *names):
@@ -175,21 +179,23 @@ def _in_lock(
                 yield f"{lock}: {name}", why if kept_files is None else kept_files
 
 
-def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Outputs | str]]:
+def _in_dvc_file(
+    dvc_file: str, content: bytes | None, yaml: _YamlReader
+) -> Iterator[tuple[str, _Outputs | str]]:
     """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
     under its path."""
-    own = tracked.removesuffix(_DVC)
+    own = dvc_file.removesuffix(_DVC)
     usual = _OF_ONE_FILE.fullmatch(content or b"")
     if usual is not None and usual[1].decode(errors="replace") == posixpath.basename(own):
         return
     try:
-        parsed = _parse_yaml(content)
+        document = yaml.parse(content)
     except (YamlProblemError, UnicodeDecodeError) as error:
-        yield f"{tracked}: {own}", f"its DVC file cannot be read ({error})"
+        yield f"{dvc_file}: {own}", f"its DVC file cannot be read ({error})"
         return
-    directory = str(parsed.get("wdir", ".")) if isinstance(parsed, dict) else "."
-    for path, out in _outputs(parsed):
-        place = _place(tracked, directory, path)
+    directory = str(document.get("wdir", ".")) if isinstance(document, dict) else "."
+    for path, out in _outputs(document):
+        place = _place(dvc_file, directory, path)
         # Other hashes mark a directory in the same way.
         is_directory = any(str(value).endswith(_DIRECTORY) for value in out.values())
         is_directory = is_directory or _FILES in out
@@ -197,10 +203,10 @@ def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Ou
             continue
         kept_files = _outputs_of(place, out)
         if kept_files is not None:
-            yield f"{tracked}: {place}", kept_files
+            yield f"{dvc_file}: {place}", kept_files
         elif is_directory or place.casefold().endswith(_MODEL):
             what = "a directory" if is_directory else "a model"
-            yield f"{tracked}: {place}", f"{what} without md5"
+            yield f"{dvc_file}: {place}", f"{what} without md5"
 
 
 def _outputs_of(place: str, out: Mapping[str, Any]) -> _Outputs | None:
@@ -252,15 +258,27 @@ class _Entry(msgspec.Struct, frozen=True):
     relpath: str
 
 
-def _parse_yaml(content: bytes | None) -> Any:
-    if content is None:
-        raise YamlProblemError("it is too long")
-    return read_yaml(content.decode())
+class _YamlReader:
+    """Reads the files of one revision, of which a change may bring any number."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def parse(self, content: bytes | None) -> Any:
+        if content is None:
+            raise YamlProblemError("it is too long")
+        self._bytes += len(content)
+        if self._bytes > _MAX_YAML_BYTES:
+            raise RevisionError(
+                f"the files of DVC have over {_MAX_YAML_BYTES >> 20} MiB together, besides those "
+                "that dvc add writes for one file: they take minutes to read. Commit fewer."
+            )
+        return read_yaml(content.decode())
 
 
-def _stages(parsed: object) -> dict[str, dict[str, Any]]:
+def _stages(document: object) -> dict[str, dict[str, Any]]:
     """The stages; before DVC 2.0 they were the whole lock file."""
-    stages = parsed.get("stages", parsed) if isinstance(parsed, dict) else None
+    stages = document.get("stages", document) if isinstance(document, dict) else None
     pairs = stages.items() if isinstance(stages, dict) else ()
     return {str(name): stage for name, stage in pairs if isinstance(stage, dict)}
 
@@ -282,22 +300,22 @@ def _declared_outputs(stage: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     return paths - templates, templates if len(templates) <= _MAX_TEMPLATES else {_ANY}
 
 
-def _normal(declared: str) -> str:
+def _normal(path: str) -> str:
     """Returns the normal form of a path. `..` after a template may lead anywhere below."""
-    template = _TEMPLATE.search(declared)
-    may_climb = template is not None and ".." in declared[template.start() :]
-    return _ANY if may_climb else posixpath.normpath(declared)
+    template = _TEMPLATE.search(path)
+    may_climb = template is not None and ".." in path[template.start() :]
+    return _ANY if may_climb else posixpath.normpath(path)
 
 
 def _is_declared(path: str, plain: Collection[str], templates: Collection[str]) -> bool:
     return path in plain or any(_may_become(template, path) for template in templates)
 
 
-def _may_become(declared: str, path: str) -> bool:
+def _may_become(pattern: str, path: str) -> bool:
     """Returns whether a declared path may be this one: its templates may become any text."""
-    first, *others = _TEMPLATE.split(declared)
+    first, *others = _TEMPLATE.split(pattern)
     if not others:
-        return declared == path
+        return pattern == path
     *middle, last = others
     place = len(first) if path.startswith(first) else -1
     for piece in middle:
@@ -367,13 +385,13 @@ def _settings_of_machine() -> Iterator[Path]:
 def _cache_of(root: Path, file: str) -> str:
     """The `dir` of the section `cache`; '' without one. A relative one begins at the file."""
     try:
-        opened = opened_inside(root, file)
+        config = opened_inside(root, file)
     except OSError:
         return ""
-    if opened is None:
+    if config is None:
         return ""
-    with opened:
-        text = opened.read(_MAX_CONFIG_BYTES).decode(errors="replace")
+    with config:
+        text = config.read(_MAX_CONFIG_BYTES).decode(errors="replace")
     section, cache = "", ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):

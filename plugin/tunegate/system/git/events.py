@@ -137,12 +137,12 @@ class GitEvents(GitHistory):
         return self.resolve_commit(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
-        shared = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
-        if shared is None:
+        base = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
+        if base is None:
             raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
-        policy = tip if tip != shared.commit else ""
-        reason = f"merge base of the pull request{shared.doubt}"
-        return Revisions(base=shared.commit, head=head, reason=reason, policy=policy)
+        policy = tip if tip != base.commit else ""
+        reason = f"merge base of the pull request{base.doubt}"
+        return Revisions(base=base.commit, head=head, reason=reason, policy=policy)
 
 
 def _fetch_error(branch: str) -> EnvironmentUnfitError:

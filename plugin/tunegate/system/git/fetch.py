@@ -87,8 +87,8 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
         return None
     ref = f"refs/remotes/origin/{name}"
     depth = ("--depth=1",) if is_shallow(git) else ()
-    fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
-    return None if fetched is None else ref
+    answer = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
+    return None if answer is None else ref
 
 
 def has_branch(git: GitProcess, name: str) -> bool | None:
@@ -151,17 +151,17 @@ def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
     """
 
     def is_certain() -> bool:
-        shared = _merge_bases(git, tip, head)
-        return bool(shared) and is_history_whole(git, shared[0], head)
+        bases = _merge_bases(git, tip, head)
+        return bool(bases) and is_history_whole(git, bases[0], head)
 
     is_cut = not deepened_until(git, is_certain, tip, head) and is_shallow(git)
-    shared = _merge_bases(git, tip, head)
-    if not shared:
+    bases = _merge_bases(git, tip, head)
+    if not bases:
         return None
-    if len(shared) > 1:
-        doubt = f" ({len(shared)} of them: the first commit there that has all)"
-        return SharedCommit(_first_with_all(git, tip, shared), doubt)
-    return SharedCommit(shared[0], ", as far as this shallow clone knows" if is_cut else "")
+    if len(bases) > 1:
+        doubt = f" ({len(bases)} of them: the first commit there that has all)"
+        return SharedCommit(_first_with_all(git, tip, bases), doubt)
+    return SharedCommit(bases[0], ", as far as this shallow clone knows" if is_cut else "")
 
 
 def is_history_whole(git: GitProcess, base: str, head: str) -> bool:
@@ -187,14 +187,14 @@ def _merge_bases(git: GitProcess, tip: str, head: str) -> list[str]:
     return (git.text("merge-base", "--all", tip, head) or "").split()
 
 
-def _first_with_all(git: GitProcess, tip: str, shared: list[str]) -> str:
+def _first_with_all(git: GitProcess, tip: str, bases: list[str]) -> str:
     """Returns the oldest commit along the first parents of the branch whose history has all of
     these."""
-    line = ("rev-list", "--first-parent", "--reverse", tip, "--not", *shared)
+    line = ("rev-list", "--first-parent", "--reverse", tip, "--not", *bases)
     commits = (git.text(*line) or "").split() or [tip]
 
     def has_all(commit: str) -> bool:
         ask = ("merge-base", "--is-ancestor")
-        return all(git.text(*ask, each, commit) is not None for each in shared)
+        return all(git.text(*ask, each, commit) is not None for each in bases)
 
     return commits[bisect_left(commits, True, hi=len(commits) - 1, key=has_all)]

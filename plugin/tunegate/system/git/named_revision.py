@@ -11,7 +11,7 @@ from tunegate.system.git.process import GitProcess
 _NEW = "does not have any commits yet"
 _BRANCHES = ("refs/heads/", "refs/remotes/")
 _END = "--end-of-options"
-_OF_REMOTE = "refs/remotes/origin/"
+_REMOTE = "refs/remotes/origin/"
 _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _WAY = re.compile(r"[~^@:]")
 _SURELY_AN_ID = 7
@@ -109,14 +109,14 @@ def _ancestor(git: GitProcess, name: str) -> str | None:
 
 def _branch_name(name: str) -> str:
     """Returns the branch's name at the remote."""
-    for prefix in ("refs/heads/", _OF_REMOTE, "origin/"):
+    for prefix in ("refs/heads/", _REMOTE, "origin/"):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name
 
 
 def _remote_ref(name: str) -> str:
-    return f"{_OF_REMOTE}{_branch_name(name)}"
+    return f"{_REMOTE}{_branch_name(name)}"
 
 
 def _advice(name: str) -> str:
@@ -154,11 +154,11 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
     name. For a shorter one, also in `1a2b3c4d~1` and git-describe's `v1.0-3-g1a2b3c4d`, the
     intention is unclear."""
     start = _WAY.split(name, maxsplit=1)[0]
-    described = _DESCRIBED.fullmatch(start)
-    short = described[1] if described else start
+    match = _DESCRIBED.fullmatch(start)
+    short = match[1] if match else start
     if fetch.is_commit_id(start) or not _SHORT_ID.fullmatch(short):
         return
-    is_sure = len(short) >= _SURELY_AN_ID and not described
+    is_sure = len(short) >= _SURELY_AN_ID and not match
     if not is_sure and not git.text("rev-parse", f"--disambiguate={short}"):
         return
     refs = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
@@ -178,7 +178,6 @@ def _references(name: str) -> tuple[str, ...]:
 
 # The default branch, if nothing names it.
 
-_REMOTE = "refs/remotes/origin/"
 _USUAL = ("main", "master")
 
 
@@ -205,35 +204,35 @@ def known_default_branch(git: GitProcess) -> str | None:
 
     Raises EnvironmentUnfitError if the remote does not answer and two branches are possible.
     """
-    recorded = _recorded_default(git)
+    record = _recorded_default(git)
     if not _has_remote(git):
-        return recorded or _local_default(git) or _only_branch(git)
+        return record or _local_default(git) or _only_branch(git)
     remote = _ask_remote(git)
     if remote is None:
         return (
-            _recorded_unless_ambiguous(git, recorded)
-            if recorded
+            _recorded_unless_ambiguous(git, record)
+            if record
             else _usual_branch(git) or _local_default(git)
         )
     if remote.default:
         here = f"{_REMOTE}{remote.default}"
         return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, remote.default)
-    if recorded and short_name(recorded).removeprefix("origin/") in remote.branches:
-        return recorded
+    if record and short_name(record).removeprefix("origin/") in remote.branches:
+        return record
     return _usual_branch(git) or _local_default(git)
 
 
-def _recorded_unless_ambiguous(git: GitProcess, recorded: str) -> str:
+def _recorded_unless_ambiguous(git: GitProcess, record: str) -> str:
     """Returns the recorded branch although the remote does not confirm it; raises if the clone has
     another one with a usual name."""
-    others = [ref for ref in _usual_refs() if ref != recorded and fetch.is_ref(git, ref)]
+    others = [ref for ref in _usual_refs() if ref != record and fetch.is_ref(git, ref)]
     if others:
         message = (
-            f"the remote does not answer, and {short_name(recorded)} or "
+            f"the remote does not answer, and {short_name(record)} or "
             f"{short_name(others[0])} may be the default branch. Name it with --base."
         )
         raise EnvironmentUnfitError(message)
-    return recorded
+    return record
 
 
 def is_beside_default(git: GitProcess, commit: str) -> bool:
@@ -277,15 +276,15 @@ class _RemoteAnswer(NamedTuple):
 
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     """Returns the remote's answer, None if it cannot be asked."""
-    recorded = short_name(_recorded_default(git) or "").removeprefix("origin/")
-    refs = ("HEAD", *([f"refs/heads/{recorded}"] if recorded else []))
+    record = short_name(_recorded_default(git) or "").removeprefix("origin/")
+    refs = ("HEAD", *([f"refs/heads/{record}"] if record else []))
     line = ("ls-remote", "--symref", "origin", *refs)
     lines = git.lines(*line, limit_seconds=fetch.ASK_SECONDS)
     if lines is None:
         return None
     match = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
-    found = (line.partition("\trefs/heads/") for line in lines)
-    branches = tuple(branch for _, _, branch in found if branch)
+    heads = (line.partition("\trefs/heads/") for line in lines)
+    branches = tuple(branch for _, _, branch in heads if branch)
     return _RemoteAnswer(match[1] if match else "", branches)
 
 

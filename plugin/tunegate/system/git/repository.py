@@ -217,11 +217,11 @@ class GitRepository(GitEvents):
         outputs = (
             self.stage_outputs(version.revision) if version.storage == "dvc" else dvc.StageOutputs()
         )
-        if unlisted := outputs.unlisted_above(version.path):
+        if directory := outputs.unlisted_above(version.path):
             message = (
-                f"{version.path} at {version.revision[:12]}: DVC keeps the directory {unlisted}, "
+                f"{version.path} at {version.revision[:12]}: DVC keeps the directory {directory}, "
                 f"and its listing is not in the cache. "
-                f"Run: {dvc_command(self._git, version, unlisted)}"
+                f"Run: {dvc_command(self._git, version, directory)}"
             )
             raise ModelError(message)
         copy_content(self._git, version, into, outputs.files.get(version.path))
@@ -313,19 +313,19 @@ class GitRepository(GitEvents):
             ("git", path),
             ("dvc", f"{path}.dvc"),
         )
-        entries = [self.entry(version.revision, stored) for _, stored in storages]
+        entries = [self.entry(version.revision, place) for _, place in storages]
         output = self.stage_outputs(version.revision).files.get(path)
         if all(entries) or (any(entries) and output is not None):
             return self._named_twice(version, path, output)
         if output is not None:
             return _beside(version, path, "dvc")
-        for (storage, stored), entry in zip(storages, entries, strict=True):
+        for (storage, place), entry in zip(storages, entries, strict=True):
             if entry is not None and entry.kind == "file":
                 return _beside(version, path, storage)
             if entry is not None:
                 kind = "submodule" if entry.kind == "submodule" else "symbolic link"
                 message = (
-                    f"{version.path}: its data file {stored} is a {kind} in "
+                    f"{version.path}: its data file {place} is a {kind} in "
                     f"{version.revision[:12]}, which is not followed. Commit the file itself."
                 )
                 raise ModelError(message)

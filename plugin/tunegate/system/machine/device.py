@@ -45,8 +45,8 @@ class ThisMachine:
     def machine(self) -> str:
         """Returns the host's boot id. Jobs in containers of one machine share it; machines made
         from one image do not, as it is new at every start."""
-        started = _first_line(_BOOT) or platform.node()
-        return hashlib.sha256(started.encode()).hexdigest()[:16]
+        boot = _first_line(_BOOT) or platform.node()
+        return hashlib.sha256(boot.encode()).hexdigest()[:16]
 
     def environment(self) -> Mapping[str, str]:
         """Returns facts about the machine for the report. They never decide anything."""

@@ -115,17 +115,17 @@ def _open(claim: Claim) -> int:
 
 def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
     """Locks the first free file, and returns its index."""
-    started = time.monotonic()
+    began = time.monotonic()
     while True:
         for place, file in enumerate(files):
             with contextlib.suppress(BlockingIOError):
                 _lock(file, claims[place])
                 return place
-        waited = time.monotonic() - started
-        seconds_left = claims[0].wait_seconds - waited
+        seconds = time.monotonic() - began
+        seconds_left = claims[0].wait_seconds - seconds
         if seconds_left <= 0:
             raise EnvironmentUnfitError(_refusal(claims[0]))
-        time.sleep(min(seconds_left, max(_MIN_POLL, min(_MAX_POLL, waited / 10))))
+        time.sleep(min(seconds_left, max(_MIN_POLL, min(_MAX_POLL, seconds / 10))))
 
 
 def _lock(file: int, claim: Claim) -> None:

@@ -77,15 +77,15 @@ def _wait(guard: interpreter.BinaryProcess) -> None:
 
 def repair_clocks(directory: Path) -> tuple[str, ...]:
     """Unlocks what a dead guard left locked, and returns those devices."""
-    repaired = []
+    uuids = []
     for path in sorted(directory.glob("tunegate-clocks-*.json")):
         note = _read_note(path)
         if note is None or _lives(note):
             continue
         if unlock(note.uuid):
             path.unlink(missing_ok=True)
-            repaired.append(note.uuid)
-    return tuple(repaired)
+            uuids.append(note.uuid)
+    return tuple(uuids)
 
 
 def lock(uuid: str, mhz: int, directory: Path) -> Path | None:
@@ -131,12 +131,12 @@ def _read_note(path: Path) -> Note | None:
 
 def _lives(note: Note) -> bool:
     try:
-        started = float(psutil.Process(note.pid).create_time())
+        start = float(psutil.Process(note.pid).create_time())
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:
         return True
-    return abs(started - note.started) < 1
+    return abs(start - note.started) < 1
 
 
 # `python -m tunegate.system.nvidia.clocks UUID MHZ DIRECTORY`: locks, and unlocks at the end.

@@ -130,14 +130,14 @@ def _gpu(library: Any, index: int, device: Any, handle: Any) -> Gpu:
 def _select_visible(gpus: list[Gpu], visible: str | None) -> tuple[Gpu, ...]:
     if visible is None:
         return tuple(gpus)
-    chosen: list[Gpu] = []
+    devices: list[Gpu] = []
     for name in (part.strip() for part in visible.split(",")):
         matches = [gpu for gpu in gpus if _is_called(gpu, name)]
         is_clear = len(matches) == 1 or (matches and name.isdigit())
-        if not is_clear or matches[0] in chosen:
+        if not is_clear or matches[0] in devices:
             break
-        chosen.append(matches[0])
-    return tuple(chosen)
+        devices.append(matches[0])
+    return tuple(devices)
 
 
 def _is_called(gpu: Gpu, name: str) -> bool:

@@ -45,10 +45,10 @@ def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
     )
 
 
-def is_expected(name: str, expected: str) -> bool:
+def is_expected(name: str, words: str) -> bool:
     """Returns whether the expected words are whole words of the device's name: L4 occurs in NVIDIA
     L4, not in NVIDIA L40S."""
-    return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", name, re.IGNORECASE) is not None
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", name, re.IGNORECASE) is not None
 
 
 def require_present(gpus: Iterable[Gpu], doing: str, reason: str) -> None:
@@ -102,7 +102,7 @@ def prepare_devices(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterat
         f"the clocks of {uuid} were locked by a run that is gone"
         for uuid in repair_clocks(directory)
     ]
-    locked = 0
+    lock_count = 0
     with ExitStack() as stack:
         for each in gpus:
             with held_device(each.claim):
@@ -110,10 +110,10 @@ def prepare_devices(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterat
             if target.lock_clocks_mhz is None:
                 continue
             if stack.enter_context(locked_clocks(each.gpu, target.lock_clocks_mhz, directory)):
-                locked += 1
+                lock_count += 1
             else:
                 notes.append(f"{each.gpu.name}: its clocks may not be locked here; they float")
-        yield Prepared("locked" if locked == len(gpus) else "floating", tuple(notes))
+        yield Prepared("locked" if lock_count == len(gpus) else "floating", tuple(notes))
 
 
 @contextmanager

@@ -164,8 +164,8 @@ def _read_verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
         raise ArtifactError(message)
     files = files_in(directory)
     for name in {artifact.file, *artifact.files}:
-        recorded, digest = artifact.files.get(name), files.get(name)
-        if recorded is None or recorded != digest:
+        entry, digest = artifact.files.get(name), files.get(name)
+        if entry is None or entry != digest:
             what = "missing" if digest is None else "not the file"
             message = (
                 f"{directory / name}: {what} that "

@@ -151,10 +151,10 @@ def _holder(directory: Path) -> dict[str, Any]:
 
 
 def _describe_holder(holder: dict[str, Any]) -> str:
-    pid, started = holder.get("pid"), holder.get("started")
-    if not isinstance(pid, int) or not isinstance(started, int):
+    pid, since = holder.get("pid"), holder.get("started")
+    if not isinstance(pid, int) or not isinstance(since, int):
         return "another run"
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(started))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since))
     return f"process {pid} (tunegate {str(holder.get('command'))[:40]}, since {when} UTC)"
 
 

@@ -130,14 +130,14 @@ class Child(Generic[_Reply]):
         """Returns the reply if it has arrived whole, else None. Raises ChildDiedError, and
         KeyboardInterrupt if a cancel was lost."""
         raise_if_cancelled()
-        received = self._output.read()
-        if received is None and not self._is_gone:
+        piece = self._output.read()
+        if piece is None and not self._is_gone:
             self._look()
             return None
-        if not received:
+        if not piece:
             raise self._end_error()
         try:
-            bodies = self._buffer.feed(received)
+            bodies = self._buffer.feed(piece)
             if not bodies:
                 return None
             self.busy_since = None
@@ -177,8 +177,8 @@ class Child(Generic[_Reply]):
         """Raises ChildDiedError if the child exceeded its memory or was stopped. Sees that it is
         gone even if something that it started keeps its output open."""
         now = time.monotonic()
-        passed = now - self._watched_at
-        if passed < _LOOK_SECONDS:
+        seconds = now - self._watched_at
+        if seconds < _LOOK_SECONDS:
             return
         self._watched_at = now
         self._is_gone = not self.is_running  # what it said before is read first
@@ -187,7 +187,7 @@ class Child(Generic[_Reply]):
             self.kill()
             how = f"took more than the {self._gigabytes} of memory that it may take"
             raise ChildDiedError(how, from_outside=True)
-        still = self._stopped_seconds + min(passed, _MAX_OF_A_LOOK)
+        still = self._stopped_seconds + min(seconds, _MAX_OF_A_LOOK)
         self._stopped_seconds = still if state.is_stopped else 0.0
         if self._stopped_seconds > _STOPPED_SECONDS:
             self.kill()
@@ -205,8 +205,8 @@ class Child(Generic[_Reply]):
         text = words.decode(errors="replace")[:_MOST_WORDS]
         if text == _NO_THREAD:
             raise EnvironmentUnfitError(NO_THREAD)
-        met = _LIMIT_MET.match(text)
-        if met and (advice := LIMIT_ADVICE.get(int(met[1]))):
+        match = _LIMIT_MET.match(text)
+        if match and (advice := LIMIT_ADVICE.get(int(match[1]))):
             message = f"this machine refuses: {text}. {advice}"
             raise EnvironmentUnfitError(message)
         return ChildDiedError(f"failed ({text})")
@@ -223,8 +223,8 @@ class Child(Generic[_Reply]):
         if -code == signal.SIGINT:  # OpenBLAS sends it to its own process
             raise EnvironmentUnfitError(NO_THREAD)
         seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        is_over = resource.RLIM_INFINITY != seconds <= used.ru_utime + used.ru_stime
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        is_over = resource.RLIM_INFINITY != seconds <= usage.ru_utime + usage.ru_stime
         if is_over and -code in {signal.SIGXCPU, signal.SIGKILL}:
             message = f"a process may take {seconds} s of CPU here, and is killed. Raise ulimit -t."
             raise EnvironmentUnfitError(message)

@@ -67,10 +67,10 @@ class Conversation(Generic[_Reply]):
 
     def _is_late(self, child: Child[_Reply], limit_seconds: float) -> bool:
         """Returns whether the time is up, not counting time in which others had the cores."""
-        elapsed = time.monotonic() - self._asked
-        if elapsed < limit_seconds:
+        seconds = time.monotonic() - self._asked
+        if seconds < limit_seconds:
             return False
-        return is_time_up(elapsed, limit_seconds, waited_for_core(child.pid) - self._waited)
+        return is_time_up(seconds, limit_seconds, waited_for_core(child.pid) - self._waited)
 
     def _ask(self, question: msgspec.Struct) -> None:
         self._asked = time.monotonic()
@@ -92,10 +92,10 @@ def converse(
     *,
     at_once: int,
     limit_seconds: float,
-    ended: Callable[[Conversation[_Reply]], None] = lambda _: None,
+    on_end: Callable[[Conversation[_Reply]], None] = lambda _: None,
 ) -> None:
     """Holds every conversation to its end, at most `at_once` at a time; each request has the time
-    limit. `ended` is called after each: children that did not die stay alive, and belong to the
+    limit. `on_end` is called after each: children that did not die stay alive, and belong to the
     caller."""
     waiting = list(conversations)
     running: dict[Child[_Reply], Conversation[_Reply]] = {}
@@ -108,7 +108,7 @@ def converse(
             for child, conversation in list(running.items()):
                 if conversation.is_over(limit_seconds):
                     del running[child]
-                    ended(conversation)
+                    on_end(conversation)
     finally:
         for child in running:
             child.kill()
@@ -131,16 +131,16 @@ _NANOSECONDS = 1e9
 def waited_for_core(pid: int, proc: Path = Path("/proc")) -> float:
     """Returns the seconds that the longest-waiting thread has been ready without running. 0 if the
     process is gone, or the kernel does not count them."""
-    waited = 0.0
+    seconds = 0.0
     with suppress(OSError):
         for thread in (proc / str(pid) / "task").iterdir():
             with suppress(OSError, ValueError, IndexError):
                 fields = (thread / "schedstat").read_text().split()
-                waited = max(waited, int(fields[1]) / _NANOSECONDS)
-    return waited
+                seconds = max(seconds, int(fields[1]) / _NANOSECONDS)
+    return seconds
 
 
-def is_time_up(elapsed: float, limit: float, waited: float) -> bool:
-    """Returns whether `elapsed` exceeds the limit, not counting the time that the process `waited`
-    for a core; a process that sleeps or computes gains nothing."""
-    return elapsed - min(max(0.0, waited), MOST_WAITED * limit) >= limit
+def is_time_up(seconds: float, limit: float, wait_seconds: float) -> bool:
+    """Returns whether `seconds` exceed the limit, without the `wait_seconds` for a core; a process
+    that sleeps or computes gains nothing."""
+    return seconds - min(max(0.0, wait_seconds), MOST_WAITED * limit) >= limit

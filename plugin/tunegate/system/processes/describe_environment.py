@@ -37,10 +37,10 @@ if __name__ == "__main__":
         else list(map(_normal, modules.get(name, [])))
         for name in sys.argv[1:]
     }
-    described = {
+    description = {
         "python": f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}",
         "platform": sysconfig.get_platform(),
         "packages": packages,
         "owners": owners,
     }
-    sys.stdout.write(json.dumps(described))
+    sys.stdout.write(json.dumps(description))

@@ -59,18 +59,7 @@ def ask(
     module: str, *, variables: Mapping[str, str], limit_seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Runs `python -m module`, and returns how it ended, None if it did not in time."""
-    try:
-        return subprocess.run(
-            _command_line(module, (), None),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=child_environment(variables),
-            cwd=_NOWHERE,
-            timeout=limit_seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
+    return _run(_command_line(module, (), None), variables, limit_seconds)
 
 
 def ask_environment(
@@ -78,12 +67,18 @@ def ask_environment(
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Runs a script of ours under the Python of an environment, and returns how it ended, None if
     it did not in time."""
+    return _run([str(python), *_FLAGS, str(script), *arguments], {}, limit_seconds)
+
+
+def _run(
+    line: list[str], variables: Mapping[str, str], limit_seconds: float
+) -> subprocess.CompletedProcess[bytes] | None:
     try:
         return subprocess.run(
-            [str(python), *_FLAGS, str(script), *arguments],
+            line,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=child_environment({}),
+            env=child_environment(variables),
             cwd=_NOWHERE,
             timeout=limit_seconds,
             check=False,
@@ -117,21 +112,21 @@ def mark() -> dict[str, str]:
     return {MARK_VARIABLE: f"{os.getpid()}-{os.urandom(8).hex()}"}
 
 
-def mark_process(pid: int, marked: Mapping[str, str]) -> None:
+def mark_process(pid: int, variables: Mapping[str, str]) -> None:
     """Marks a program that was just started, and what it starts from now on. Our children mark
     themselves before they load anything."""
-    limit_realtime(pid, marked[MARK_VARIABLE])
+    limit_realtime(pid, variables[MARK_VARIABLE])
 
 
-def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
+def end_marked(variables: Mapping[str, str], proc: Path = Path("/proc")) -> None:
     """Kills what carries this mark: daemons of a child in sessions of their own."""
-    mark = marked[MARK_VARIABLE]
+    mark = variables[MARK_VARIABLE]
     entry, limit = f"{MARK_VARIABLE}={mark}".encode(), str(marking_limit(mark)).encode()
     for _ in range(_ROUNDS):
-        left = list(_with_mark(entry, limit, proc))
-        if not left:
+        pids = list(_with_mark(entry, limit, proc))
+        if not pids:
             return
-        for pid in left:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -169,6 +164,6 @@ def _with_mark(entry: bytes, limit: bytes, proc: Path) -> Iterator[int]:
 
 
 def _command_line(module: str, arguments: tuple[str, ...], python: Path | None) -> list[str]:
-    searched = json.dumps([entry for entry in sys.path if Path(entry).is_absolute()])
+    places = json.dumps([entry for entry in sys.path if Path(entry).is_absolute()])
     start = [str(_START)] if python is None else [str(_START), "--environment"]
-    return [str(python or sys.executable), *_FLAGS, *start, searched, module, *arguments]
+    return [str(python or sys.executable), *_FLAGS, *start, places, module, *arguments]

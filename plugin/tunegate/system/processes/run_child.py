@@ -134,10 +134,10 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def feed(self, received: bytes) -> list[bytes]:
+    def feed(self, piece: bytes) -> list[bytes]:
         """Adds bytes, and returns the bodies that are complete. Raises FrameError if the header
         announces a body that is too large."""
-        self._bytes += received
+        self._bytes += piece
         bodies = []
         while len(self._bytes) >= _HEADER.size:
             (length,) = _HEADER.unpack_from(self._bytes)

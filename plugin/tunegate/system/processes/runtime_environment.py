@@ -42,15 +42,15 @@ def read_environment(directory: Path, runtime: str, names: Sequence[str]) -> Run
     """Reads an environment with its own Python. `names` are the packages that form the runtime.
     Raises ConfigError if it is no environment, does not fit this Python, or lacks the runtime."""
     python = directory.absolute() / "bin" / "python"
-    described = _describe(directory, python, names)
-    _require_alike(directory, described)
-    roots = {name for owners in described.owners.values() for name in owners}
-    if not roots or not roots <= set(described.packages):
+    description = _describe(directory, python, names)
+    _require_alike(directory, description)
+    roots = {name for owners in description.owners.values() for name in owners}
+    if not roots or not roots <= set(description.packages):
         packages = " or ".join(names)
         message = f"--env {directory}: {runtime} is not installed there (no package {packages})."
         raise ConfigError(message)
-    relevant = _add_requirements(roots, described.packages)
-    versions = {name: each.version for name, each in sorted(described.packages.items())}
+    relevant = _add_requirements(roots, description.packages)
+    versions = {name: each.version for name, each in sorted(description.packages.items())}
     return RuntimeEnvironment(
         directory=directory,
         python=python,
@@ -87,11 +87,11 @@ def _describe(directory: Path, python: Path, names: Sequence[str]) -> _Descripti
     raise ConfigError(f"--env {directory}: its Python does not say what is installed ({why}).")
 
 
-def _require_alike(directory: Path, described: _Description) -> None:
+def _require_alike(directory: Path, description: _Description) -> None:
     """Raises ConfigError for another Python: our measuring code is compiled for this one."""
     major, minor = sys.version_info[:2]
     here = f"{sys.implementation.name} {major}.{minor}", sysconfig.get_platform()
-    there = described.python, described.platform
+    there = description.python, description.platform
     if here != there:
         message = (
             f"--env {directory}: is for {' on '.join(there)}, and tunegate runs on "

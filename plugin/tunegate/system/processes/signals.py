@@ -23,10 +23,10 @@ _Handlers = dict[signal.Signals, _Handler | int | signal.Handlers | None]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REPEAT_SECONDS = 0.05
 
-_repeated: set[int] = set()
+_own_signals: set[int] = set()
 """The signals that this process sent to itself, and that no handler has had yet."""
 
-_unanswered: set[int] = set()
+_pending: set[int] = set()
 """The signals whose interrupt has not ended a `cancellable` block yet."""
 
 
@@ -44,12 +44,12 @@ def cancellable() -> Iterator[None]:
         yield
         raise_if_cancelled()
     except BaseException as error:
-        if not _unanswered or was_cancelled(error):
+        if not _pending or was_cancelled(error):
             raise
         raise KeyboardInterrupt from error
     finally:
-        _unanswered.clear()
-        _repeated.clear()
+        _pending.clear()
+        _own_signals.clear()
         sys.unraisablehook = hook
         _restore(before)
 
@@ -81,17 +81,17 @@ def postpone() -> Iterator[None]:
 def raise_if_cancelled() -> None:
     """Raises KeyboardInterrupt if a signal came and nothing ended: its interrupt was lost. Whoever
     cleans up after an interrupt is not interrupted again."""
-    if not _unanswered or threading.current_thread() is not threading.main_thread():
+    if not _pending or threading.current_thread() is not threading.main_thread():
         return
     if not was_cancelled(sys.exc_info()[1]):
-        _interrupt_once(max(_unanswered), None)
+        _interrupt_once(max(_pending), None)
 
 
 def _set_handler(handler: _Handler) -> _Handlers:
     """Sets the handler, and returns the previous ones."""
     is_kept_alive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    heeded = [s for s in _SIGNALS if not (s is signal.SIGHUP and is_kept_alive)]
-    return {number: signal.signal(number, handler) for number in heeded}
+    numbers = [s for s in _SIGNALS if not (s is signal.SIGHUP and is_kept_alive)]
+    return {number: signal.signal(number, handler) for number in numbers}
 
 
 def _restore(handlers: _Handlers) -> None:
@@ -100,9 +100,9 @@ def _restore(handlers: _Handlers) -> None:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    _unanswered.add(number)
+    _pending.add(number)
     if frame is not None:
-        _repeated.discard(number)
+        _own_signals.discard(number)
     signal.signal(signal.SIGINT, _exit_at_once)
     signal.signal(signal.SIGTERM, _exit_at_once)
     # The kernel and the shell both report a lost terminal: a second one is no impatience.
@@ -125,12 +125,12 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 def _interrupt_main() -> None:
     """Sends the signal once more: it ends a system call that the main thread waits in."""
     if signal.getsignal(signal.SIGINT) is _interrupt_once:  # else the work has ended meanwhile
-        _repeated.add(signal.SIGINT)
+        _own_signals.add(signal.SIGINT)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:
-    if number in _repeated:  # the main thread answered meanwhile: nobody is impatient
-        _repeated.discard(number)
+    if number in _own_signals:  # the main thread answered meanwhile: nobody is impatient
+        _own_signals.discard(number)
         return
     os._exit(CANCELLED)

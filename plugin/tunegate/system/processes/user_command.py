@@ -45,14 +45,14 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
         try:
             _limit(process.pid, within, mark)
             with interpreter.group_guard(process.pid):
-                printed, errors = _read_output(process, line, within)
+                output, errors = _read_output(process, line, within)
         finally:
             _end(process, mark)
     if process.returncode != 0:
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         message = f"`{line}` exited with {process.returncode}: {last[0][:200]}"
         raise MeasurementError(message)
-    return printed
+    return output
 
 
 def printed_number(word: str) -> float | None:
@@ -114,8 +114,8 @@ def _read_output(
         process.wait(max(0.0, until - time.monotonic()))
     if process.returncode is None:
         raise MeasurementError(_endless(line, within))
-    printed, errors = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
-    return printed, errors
+    output, errors = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
+    return output, errors
 
 
 def _endless(line: str, within: Surroundings) -> str:

@@ -50,7 +50,7 @@ class Paced:
         clock: Callable[[], float] = time.monotonic,
         busy: str = "",
     ) -> None:
-        self._display_for, self._file, self._clock, self._busy = view, file, clock, busy
+        self._view, self._file, self._clock, self._busy = view, file, clock, busy
         self._expected: dict[StepKind, ExpectedStep] = {}
         self._under_way: ExpectedStep | None = None
         self._began: list[float] = []
@@ -60,9 +60,9 @@ class Paced:
         self._expected = {step.kind: step for step in steps if step.kind != "tune"}
         self._under_way = None
         paces = read_paces(self._file)
-        self._display_for.expect([_pace_step(step, paces) for step in steps])
+        self._view.expect([_pace_step(step, paces) for step in steps])
         if steps and self._busy:
-            self._display_for.warn(self._busy)
+            self._view.warn(self._busy)
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
         raise_if_cancelled()
@@ -71,16 +71,16 @@ class Paced:
                 self._take()
                 self._under_way, self._began = self._expected.get(kind), []
             self._began.append(self._clock())
-        self._display_for.step(text, kind)
+        self._view.step(text, kind)
 
     def update(self, text: str, seconds_left: float | None = None) -> None:
-        self._display_for.update(text, seconds_left)
+        self._view.update(text, seconds_left)
 
     def warn(self, text: str) -> None:
-        self._display_for.warn(text)
+        self._view.warn(text)
 
     def close(self) -> None:
-        self._display_for.close()
+        self._view.close()
 
     def save_paces(self) -> None:
         """Saves the paces of a run that finished. A file that cannot be written only costs the next
@@ -88,9 +88,9 @@ class Paced:
         self._take()
         if self._measured:
             paces = read_paces(self._file)
-            for name, measured in self._measured.items():
+            for name, latest in self._measured.items():
                 before = paces.pop(name, ())  # the latest are the last: the first are dropped
-                paces[name] = _between(before, measured)
+                paces[name] = _between(before, latest)
             latest_paces = dict([*paces.items()][-_MOST_KEPT:])
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -112,12 +112,12 @@ class Paced:
 def paced_progress(file: Path) -> Iterator[Paced]:
     """Yields the right kind of progress, with the paces in this file, until the run ends."""
     busy = load_words(os.getloadavg()[0], os.cpu_count() or 1)
-    paced = Paced(progress(), file, busy=busy)
+    pacing = Paced(progress(), file, busy=busy)
     try:
-        yield paced
+        yield pacing
     finally:
-        paced.close()
-    paced.save_paces()
+        pacing.close()
+    pacing.save_paces()
 
 
 def read_paces(file: Path) -> Paces:
@@ -184,7 +184,7 @@ class PlainLog:
         self._stream = stream
         self._clock = clock
         self._update_seconds = update_seconds
-        self._started = self._display_for = self._entered = clock()
+        self._started = self._shown_at = self._entered = clock()
         self._text = ""
         self._left = TimeLeft()
         self._lock = threading.RLock()
@@ -204,19 +204,19 @@ class PlainLog:
         with self._lock:
             self._left.tell(seconds_left, self._clock())
             self._text = text
-            if self._clock() - self._display_for >= self._update_seconds:
+            if self._clock() - self._shown_at >= self._update_seconds:
                 self._line(f"  {text}{self._end()}")
 
     def pulse(self) -> None:
         """Shows that the step goes on, after a long silence."""
         with self._lock:
-            if self._clock() - self._display_for >= MAX_SILENT_SECONDS:
+            if self._clock() - self._shown_at >= MAX_SILENT_SECONDS:
                 now = self._clock()
                 # What is late says itself how long it has taken.
                 is_late = self._left.seconds_late(now) is not None
-                spent = "" if is_late else f"{now - self._entered:.0f} s so far"
+                so_far = "" if is_late else f"{now - self._entered:.0f} s so far"
                 time_text = time_left(self._left, now)
-                self._line("  " + "; ".join(filter(None, (self._text or spent, time_text))))
+                self._line("  " + "; ".join(filter(None, (self._text or so_far, time_text))))
 
     def warn(self, text: str) -> None:
         with self._lock:
@@ -230,10 +230,10 @@ class PlainLog:
         return f"; {time_text}" if time_text else ""
 
     def _line(self, text: str) -> None:
-        self._display_for = self._clock()
+        self._shown_at = self._clock()
         # It may hold names of the model: on their own line, a CI would read them as commands.
         line = "".join(c if c.isprintable() else " " for c in text)
-        self._stream.write(f"tunegate {self._display_for - self._started:7.1f} s  {line}\n")
+        self._stream.write(f"tunegate {self._shown_at - self._started:7.1f} s  {line}\n")
         self._stream.flush()
 
 
@@ -338,8 +338,8 @@ class Terminal:
         seconds_left = self._left.seconds(now)
         if seconds_left is None:
             return _row(line, [*cells, Text(f"{now - self._entered:.0f} s", "dim")])
-        spent = now - self._planned
-        self._share_done = max(self._share_done, spent / max(spent + seconds_left, 1e-9))
+        seconds = now - self._planned
+        self._share_done = max(self._share_done, seconds / max(seconds + seconds_left, 1e-9))
         bar = ProgressBar(total=1.0, completed=self._share_done, width=_BAR_COLUMNS)
         return _row(line, [*cells, bar, Text(time_left(self._left, now), "dim")])
 

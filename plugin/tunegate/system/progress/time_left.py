@@ -59,27 +59,23 @@ class TimeLeft:
         """Returns the seconds that the run still needs, None if unknown."""
         if self._at is None:
             return None
-        return self._left_of_part(now) + self._after_part(now)
+        return self._left_of_part(now) + self.after_part(now)
 
     def seconds_late(self, now: float) -> float | None:
         """Returns the seconds that the current part has taken if it is late, else None."""
         if self._at is None:
             return None
-        expected = self._expected_seconds()
-        end = self._began + expected
+        seconds = self._expected_seconds()
+        end = self._began + seconds
         if self._end is not None:
             end = self._end if self._is_certain else max(end, self._end)
         over = now - end
-        is_late = over > max(_LATE_SECONDS, _LATE_SHARE * expected)
+        is_late = over > max(_LATE_SECONDS, _LATE_SHARE * seconds)
         return now - self._began if is_late else None
 
-    def after_part(self, now: float) -> float:
-        """Returns the seconds after the current part."""
-        return 0.0 if self._at is None else self._after_part(now)
-
     def _left_of_part(self, now: float) -> float:
-        expected = self._expected_seconds()
-        seconds_left = _seconds_left(self._began + expected, expected, now)
+        seconds = self._expected_seconds()
+        seconds_left = _seconds_left(self._began + seconds, seconds, now)
         if self._end is None:
             return seconds_left
         if self._is_certain:
@@ -91,11 +87,12 @@ class TimeLeft:
     def _trust(self, now: float) -> float:
         """Returns the weight of the part's own report against the expectation: half at its
         beginning, one once the expected time has passed."""
-        expected = self._expected_seconds()
-        passed = min(1.0, (now - self._began) / expected) if expected > 0 else 1.0
-        return (1 + passed**2) / 2
+        seconds = self._expected_seconds()
+        share = min(1.0, (now - self._began) / seconds) if seconds > 0 else 1.0
+        return (1 + share**2) / 2
 
-    def _after_part(self, now: float) -> float:
+    def after_part(self, now: float) -> float:
+        """Returns the seconds after the current part."""
         step = self._steps[self._at or 0]
         others = self._pace() * sum(step.parts[self._part + 1 :])
         still = self._left_of_part(now) + others
@@ -135,9 +132,9 @@ class TimeLeft:
         which ends at its cap."""
         if self._at is None or self._end is not None or self._is_certain:
             return self._slower
-        expected = self._steps[self._at].seconds
-        elapsed = sum(self._took) + now - self._began + still
-        excess = max(0.0, elapsed - expected) / expected if expected else 0.0
+        plan_seconds = self._steps[self._at].seconds
+        seconds = sum(self._took) + now - self._began + still
+        excess = max(0.0, seconds - plan_seconds) / plan_seconds if plan_seconds else 0.0
         return max(self._slower, 1 + _ALIKE * excess)
 
 
