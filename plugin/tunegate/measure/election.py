@@ -146,8 +146,8 @@ class Launching:
 
 class Race:
     """An election and its launches. When time is up it ends with what is known. A challenger that
-    breaks is refused, except if it is `essential`, or if nothing ran yet: then the leader may be the
-    broken one."""
+    breaks is refused, except if it is `essential`, or if nothing ran yet: then the leader may be
+    the broken one."""
 
     def __init__(
         self,
