@@ -11,12 +11,7 @@ import onnx
 import onnx.parser
 
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.graph import (
-    SHOWN_OPERATORS,
-    STANDARD_DOMAINS,
-    custom_operators,
-    operator_of,
-)
+from tunegate.models.graph import SHOWN_OPERATORS, STANDARD_DOMAINS, custom_operators, operator_of
 from tunegate.models.prepared import NOT_LOADED, Compilable
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized

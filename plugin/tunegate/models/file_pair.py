@@ -26,8 +26,7 @@ class FilePair:
         self._files = {revisions.base or "": base, revisions.head: head}
         for file in self._files.values():
             if not file.is_file():
-                message = f"{file}: no such file. Name two ONNX files."
-                raise ModelError(message)
+                raise ModelError(f"{file}: no such file. Name two ONNX files.")
             if file.stat().st_size > MAX_MODEL_BYTES:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
@@ -104,8 +103,7 @@ class FilePair:
         except UnreadModelError as error:
             raise ModelError(f"{file}: {error}.") from error
         except ModelError as error:
-            message = f"{file}: {error}. Export it again."
-            raise ModelError(message) from error
+            raise ModelError(f"{file}: {error}. Export it again.") from error
 
 
 def _open(model: Path, name: str) -> BinaryIO:

@@ -78,15 +78,13 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
             documented.ClearField("doc_string")
         return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     except (ValueError, TypeError, EncodeError) as error:
-        message = f"not a valid ONNX file: {str(error)[:300]}"
-        raise ModelError(message) from error
+        raise ModelError(f"not a valid ONNX file: {str(error)[:300]}") from error
 
 
 def _parse(model: bytes) -> onnx.ModelProto:
     proto = parsed_model(model)
     if not proto.graph.node and not proto.graph.output:
-        message = "an ONNX file without a graph"
-        raise ModelError(message)
+        raise ModelError("an ONNX file without a graph")
     return proto
 
 
@@ -185,10 +183,7 @@ def _each_layer(model: onnx.ModelProto) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _in_graph(
-    nodes: Sequence[onnx.NodeProto],
-    initializers: Sequence[TensorProto],
-    place: str,
-    outer: _Shapes,
+    nodes: Sequence[onnx.NodeProto], initializers: Sequence[TensorProto], place: str, outer: _Shapes
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields each layer of a graph and of the bodies inside it, which see the weights of `outer`
     graphs."""

@@ -225,8 +225,7 @@ def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
     offset = int(entries.get("offset") or 0)
     length = int(entries.get("length") or 0) or _bytes_of_numbers(tensor)
     if offset + length > size_bytes:
-        message = f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does"
-        raise ModelError(message)
+        raise ModelError(f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does")
     return name, offset, length
 
 

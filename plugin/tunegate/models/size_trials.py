@@ -176,11 +176,7 @@ class _Trials:
     of any, and why the model cannot be loaded."""
 
     def __init__(
-        self,
-        request: TrySizes,
-        proto: onnx.ModelProto,
-        ask: Ask,
-        deadline: float,
+        self, request: TrySizes, proto: onnx.ModelProto, ask: Ask, deadline: float
     ) -> None:
         self._request, self._proto = request, proto
         self._inputs = graph_inputs(proto.graph)

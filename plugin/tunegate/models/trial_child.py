@@ -23,10 +23,7 @@ def handle_request(request: TrySizes) -> TrialReply:
     """Serves one request. A model is loaded once for all of its sizes."""
     try:
         prepared = prepare(
-            Path(request.file),
-            shapes=request.shapes,
-            into=Path(request.scratch),
-            path=request.path,
+            Path(request.file), shapes=request.shapes, into=Path(request.scratch), path=request.path
         )
         trial = _trial(request, prepared)
     except ModelError as error:

@@ -16,12 +16,7 @@ from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.graph import SHOWN_OPERATORS
-from tunegate.models.inputs.drawn_inputs import (
-    Drawing,
-    TooSlowError,
-    base_runs,
-    draw_inputs,
-)
+from tunegate.models.inputs.drawn_inputs import Drawing, TooSlowError, base_runs, draw_inputs
 from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -46,10 +41,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         if not saves(runtime):
             return Refused(f"{request.path}: {runtime.title} is not asked to save models.")
         prepared = prepare(
-            Path(request.file),
-            shapes=request.shapes,
-            into=Path(request.scratch),
-            path=request.path,
+            Path(request.file), shapes=request.shapes, into=Path(request.scratch), path=request.path
         )
     except TunegateError as error:
         return Refused(str(error), memory=lacked_memory(error))
@@ -173,10 +165,7 @@ def _add_calibration(
 
 
 def _first_run(
-    runtime: SavingRuntime,
-    prepared: PreparedModel,
-    artifact: ArtifactFile,
-    request: WriteArtifact,
+    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
     """Runs one inference. Returns the outputs, whose shapes a graph need not state, and notes on
     how it ran. Raises ModelError if the model loads but does not run on these inputs."""
@@ -244,10 +233,7 @@ def _check_or_sample(
 
 
 def _wrong_by_itself(
-    runtime: SavingRuntime,
-    prepared: PreparedModel,
-    artifact: ArtifactFile,
-    request: WriteArtifact,
+    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
 ) -> tuple[str, ...]:
     """Returns a line if the reference's own optimizations give other numbers than the model as
     written: production gets them, whatever else ships."""
@@ -260,10 +246,7 @@ def _wrong_by_itself(
 
 
 def _check(
-    runtime: SavingRuntime,
-    prepared: PreparedModel,
-    artifact: ArtifactFile,
-    request: WriteArtifact,
+    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
 ) -> NumericCheck | DidNotRun:
     loaded = runtime.load(Path(request.directory), artifact)
     return compare_outputs(loaded.run, prepared.original, artifact, request.seeds)

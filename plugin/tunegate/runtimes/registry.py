@@ -206,8 +206,7 @@ def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBui
         return
     for variant, settings in runtime.variants(target).items():
         if not _VARIANT.fullmatch(variant):
-            message = f"its variant {variant!r} is not of lower-case letters and digits"
-            raise ValueError(message)
+            raise ValueError(f"its variant {variant!r} is not of lower-case letters and digits")
         yield CandidateBuild(
             runtime=runtime.name,
             title=f"{runtime.title} ({variant})" if variant else runtime.title,

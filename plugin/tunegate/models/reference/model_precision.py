@@ -88,13 +88,11 @@ def save_float16(model: PreparedModel, file: Path) -> None:
     """Writes the model with float16 weights, except for operators that count or sort. Raises
     NotOfferedError if it is too large, or has nothing to convert."""
     if model.weights is not None:
-        message = "its tool converts no model of 2 GB"
-        raise NotOfferedError(message)
+        raise NotOfferedError("its tool converts no model of 2 GB")
     # The tool logs each weight below the least float16.
     logging.getLogger().setLevel(logging.ERROR)
     proto = onnx.load(model.original if model.unfixable else model.fixed)
     converted = float16_tool().convert_float_to_float16(proto, keep_io_types=True)
     if not any(each.data_type == _FLOAT16 for each in converted.graph.initializer):
-        message = "it has no weights in float32"
-        raise NotOfferedError(message)
+        raise NotOfferedError("it has no weights in float32")
     onnx.save(converted, file)

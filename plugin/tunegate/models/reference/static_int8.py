@@ -31,8 +31,7 @@ def save_static(model: PreparedModel, file: Path, *, is_symmetric: bool = False)
     for. If symmetric, activations are int8 around 0 and biases stay float32, as tensor cores need.
     Raises NotOfferedError if the model is too large or has nothing to quantize."""
     if model.weights is not None:
-        message = "its tool quantizes no model of 2 GB"
-        raise NotOfferedError(message)
+        raise NotOfferedError("its tool quantizes no model of 2 GB")
     # Advice to optimize the model first: that was done.
     logging.getLogger().setLevel(logging.ERROR)
     with TemporaryDirectory(dir=file.parent) as scratch:
@@ -48,8 +47,7 @@ def _refuse_nothing_to_quantize(proto: onnx.ModelProto) -> None:
         return
     is_within = any(node.op_type in _QUANTIZED for node in nodes_of(proto))
     where = " outside of its branches and loops" if is_within else ""
-    message = f"it has no convolution and no matrix product to quantize{where}"
-    raise NotOfferedError(message)
+    raise NotOfferedError(f"it has no convolution and no matrix product to quantize{where}")
 
 
 def _merge_batch_norms(proto: onnx.ModelProto, scratch: Path) -> Path:

@@ -47,8 +47,7 @@ def _save_dynamic(model: PreparedModel, file: Path) -> None:
     from tunegate.system.onnx_scan import nodes_of  # noqa: PLC0415
 
     if model.weights is not None:
-        message = "its tool quantizes no model of 2 GB"
-        raise NotOfferedError(message)
+        raise NotOfferedError("its tool quantizes no model of 2 GB")
     # Advice to optimize the model first: the session does.
     logging.getLogger().setLevel(logging.ERROR)
     # Not by path: the tool would write beside the user's file.
@@ -63,8 +62,7 @@ def _save_dynamic(model: PreparedModel, file: Path) -> None:
     )
     quantized = onnx.load(file, load_external_data=False)
     if not any(node.op_type == _QUANTIZED for node in nodes_of(quantized)):
-        message = "no matrix product has constant weights to quantize"
-        raise NotOfferedError(message)
+        raise NotOfferedError("no matrix product has constant weights to quantize")
 
 
 # An ONNX file as an artifact, in the process that runs it.

@@ -40,8 +40,7 @@ def save_own(model: PreparedModel, directory: Path) -> str:
         model_type=nncf.ModelType.TRANSFORMER if multiplies_activations(graph) else None,
     )
     if not any(each.get_type_name() == _QUANTIZES for each in quantized.get_ops()):
-        message = "it has no convolution and no matrix product to quantize"
-        raise NotOfferedError(message)
+        raise NotOfferedError("it has no convolution and no matrix product to quantize")
     names = onnx_names(onnx.load(model.original, load_external_data=False))
     quantized.set_rt_info(msgspec.json.encode(sorted(names)).decode(), [LAYERS])
     openvino.save_model(quantized, directory / _FILE, compress_to_fp16=False)
