@@ -266,6 +266,15 @@ def test_integers_must_be_equal() -> None:
     assert differs(ids + np.array([0, 1]), ids) != ""
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_that_are_one_number_in_float64_differ(dtype: str) -> None:
+    ids = np.array([2**62], dtype)
+    assert errors(ids + np.array(3, dtype), ids)[0] == 3
+    assert differs(ids + np.array(3, dtype), ids) == "off by 3, 6.5e-19 of the largest output"
+    limits = np.iinfo(dtype)
+    assert errors(np.array([limits.min], dtype), np.array([limits.max], dtype))[0] == 2.0**64
+
+
 def test_errors_are_absolute_and_relative_to_the_largest_magnitude(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

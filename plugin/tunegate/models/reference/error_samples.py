@@ -181,7 +181,7 @@ def _relative(actual: Any, expected: Any) -> float:
     others = ~(np.isfinite(ours) & np.isfinite(theirs))
     if not np.array_equal(ours[others], theirs[others], equal_nan=True):
         return float("inf")
-    return errors(ours, theirs)[1]
+    return errors(actual, expected)[1]
 
 
 # Elements that carry information about an error. A clip, a sigmoid or a mask ends in values that an

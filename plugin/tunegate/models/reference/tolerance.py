@@ -32,9 +32,9 @@ def differs(actual: Any, expected: Any, allowed: float = 0.0) -> str:
         return f"shape {actual.shape} instead of {expected.shape}"
     if not is_numeric(expected) or not is_numeric(actual):
         return _other_texts(actual, expected)
-    misplaced = (_nonfinite_mismatch(*pieces) for pieces in _wide_pieces(actual, expected))
-    if problem := next(filter(None, misplaced), ""):
-        return problem
+    mismatches = (_nonfinite_mismatch(*pieces) for pieces in _pieces(actual, expected))
+    if mismatch := next(filter(None, mismatches), ""):
+        return mismatch
     absolute, relative = errors(actual, expected)
     if relative > max(allowed, tolerance(str(expected.dtype))):
         return f"off by {absolute:.3g}, {relative:.2g} of the largest output"
@@ -56,8 +56,7 @@ def is_numeric(array: Any) -> bool:
 
 def _other_texts(actual: Any, expected: Any) -> str:
     """Returns the first differing text, '' if all are equal."""
-    pairs = zip(actual.ravel().tolist(), expected.ravel().tolist(), strict=True)
-    for ours, theirs in pairs:
+    for ours, theirs in zip(actual.ravel().tolist(), expected.ravel().tolist(), strict=True):
         if ours != theirs:
             return f"{ours!r} instead of {theirs!r}"
     return ""
@@ -66,6 +65,7 @@ def _other_texts(actual: Any, expected: Any) -> str:
 def _nonfinite_mismatch(actual: Any, expected: Any) -> str:
     """Returns why NaN and infinity are in different places, or infinity has another sign; '' if
     not."""
+    actual, expected = actual.astype("float64"), expected.astype("float64")
     is_number, should_be = np.isfinite(actual), np.isfinite(expected)
     if np.any(should_be & ~is_number):
         return "not a number where one is expected"
@@ -81,12 +81,20 @@ def errors(actual: Any, expected: Any) -> tuple[float, float]:
     """Returns the largest absolute error, and the same relative to the largest expected
     magnitude."""
     absolute = scale = 0.0
-    for ours, theirs in _wide_pieces(actual, expected):
-        with np.errstate(invalid="ignore"):
-            difference = np.abs(ours - theirs)
-        absolute = max(absolute, _largest_finite(difference))
-        scale = max(scale, _largest_finite(np.abs(theirs)))
+    for ours, theirs in _pieces(actual, expected):
+        absolute = max(absolute, _largest_finite(_distances(ours, theirs)))
+        scale = max(scale, _largest_finite(np.abs(theirs.astype("float64"))))
     return absolute, absolute / scale if scale else absolute
+
+
+def _distances(actual: Any, expected: Any) -> Any:
+    """Returns the absolute differences, exact ones of integers: two integers beyond 2**53 may be
+    one number in float64."""
+    if actual.dtype == expected.dtype and actual.dtype.kind in "iu":
+        distances = np.maximum(actual, expected) - np.minimum(actual, expected)
+        return distances.astype(f"u{actual.dtype.itemsize}")  # signed ones overflow
+    with np.errstate(invalid="ignore"):
+        return np.abs(actual.astype("float64") - expected.astype("float64"))
 
 
 def _largest_finite(numbers: Any) -> float:
@@ -96,10 +104,9 @@ def _largest_finite(numbers: Any) -> float:
 _PIECE = 2**20
 
 
-def _wide_pieces(actual: Any, expected: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields the numbers of both in float64, piece by piece: whole outputs of a gigabyte would take
-    ten in that type."""
+def _pieces(actual: Any, expected: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields both piece by piece: whole outputs of a gigabyte would take ten in float64."""
     ours, theirs = actual.reshape(-1), expected.reshape(-1)
     for start in range(0, theirs.size, _PIECE):
         piece = slice(start, start + _PIECE)
-        yield ours[piece].astype("float64"), theirs[piece].astype("float64")
+        yield ours[piece], theirs[piece]
