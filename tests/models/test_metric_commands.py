@@ -87,6 +87,13 @@ def test_paths_into_the_checkout_fail(workspace: Workspace, tmp_path: Path, befo
         scores(workspace, tmp_path, f"{sys.executable} {before}{workspace.root}/measure.py")
 
 
+def test_a_command_may_name_links_in_a_circle(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    command = f'{sys.executable} -c "print(1, 2, 3)" {tmp_path / "a"}'
+    assert scores(workspace, tmp_path, command) == (1.0, 2.0, 3.0)
+
+
 def test_a_command_sees_no_secret_and_works_outside_of_the_checkout(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

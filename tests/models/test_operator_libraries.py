@@ -48,6 +48,21 @@ def test_what_was_hashed_is_loaded_whatever_the_file_is_now(place: Path) -> None
     assert copy.parent.parent.stat().st_mode & 0o077 == 0
 
 
+def test_two_entries_of_one_content_are_one_library(place: Path) -> None:
+    (place / "c.so").write_bytes(CODE)
+    (copy,) = library_files([entry(str(place / name)) for name in ("b.so", "c.so")])
+    assert [*copy.parent.iterdir()] == [copy]
+
+
+def test_a_library_behind_links_in_a_circle_is_not_here(tmp_path: Path) -> None:
+    (tmp_path / "a.so").symlink_to(tmp_path / "b.so")
+    (tmp_path / "b.so").symlink_to(tmp_path / "a.so")
+    libraries = [entry(str(tmp_path / "a.so"))]
+    assert require_outside(libraries, tmp_path / "checkout") == libraries
+    with pytest.raises(ModelError, match="there is none on this machine"):
+        library_files(libraries)
+
+
 def test_a_domain_of_the_extensions_that_begins_as_microsofts_own_is_of_a_library() -> None:
     model = custom_model(1)
     for domain in ("com.microsoft", "com.microsoft.extensions"):

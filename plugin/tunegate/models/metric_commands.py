@@ -4,6 +4,7 @@ A command never sees the checkout, which may be a pull request's. It runs in a d
 with the files it names as of the judging revision, and without variables that could hold a secret.
 """
 
+import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -73,7 +74,8 @@ class MetricCommands:
         wrote."""
         for word in words:
             for path in (Path(word), Path(word.partition("=")[2])):
-                if path.is_absolute() and path.resolve().is_relative_to(self._checkout):
+                place = Path(os.path.realpath(path))  # `resolve` raises for links in a circle
+                if path.is_absolute() and place.is_relative_to(self._checkout):
                     message = f"{path} lies in the checkout: write its path in the repository"
                     raise MeasurementError(message)
 

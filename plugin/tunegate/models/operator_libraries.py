@@ -6,6 +6,7 @@ other library beside itself.
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -21,9 +22,9 @@ _ENDINGS = ("*.so", "*.dylib", "*.dll")
 
 
 def library_files(libraries: Libraries) -> list[Path]:
-    """Returns a copy of each library for this process. Raises ModelError for one that is not here,
-    or is another file than the configuration says."""
-    return [_copy(library) for library in libraries]
+    """Returns a copy of each library for this process, one for equal contents. Raises ModelError
+    for one that is not here, or is another file than the configuration says."""
+    return [*dict.fromkeys(_copy(library) for library in libraries)]
 
 
 def _copy(library: OperatorLibraryConfig) -> Path:
@@ -32,11 +33,11 @@ def _copy(library: OperatorLibraryConfig) -> Path:
         content = file.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         if digest == library.sha256:
-            copy = Path(_copies().name) / digest / file.name
-            if not copy.exists():  # a loaded library is never written again
-                copy.parent.mkdir()
-                copy.write_bytes(content)
-            return copy
+            folder = Path(_copies().name) / digest
+            if not folder.exists():  # a loaded library is never written again
+                folder.mkdir()
+                (folder / file.name).write_bytes(content)
+            return next(folder.iterdir())
         others[digest] = file
     entry = f"{library.library} with the SHA-256 {library.sha256[:12]}…"
     here = ", ".join(f"{path.name} has {digest}" for digest, path in others.items())
@@ -82,7 +83,8 @@ def require_outside(libraries: Libraries, checkout: Path) -> Libraries:
 
 
 def _is_inside(file: Path, checkout: Path) -> bool:
-    places = (file.absolute(), file.resolve())
+    # `resolve` raises for links in a circle.
+    places = (file.absolute(), Path(os.path.realpath(file)))
     return any(place.is_relative_to(checkout.resolve()) for place in places)
 
 
