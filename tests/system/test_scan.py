@@ -1,6 +1,8 @@
 """The data files that a model names, wherever in it; and the bounds on a model."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tests.support.models.external_data import lay_out, model_with_data
-from tests.support.small_onnx import conv_model, model_of
+from tests.support.small_onnx import conv_model, model_of, save
 from tunegate.errors import ModelError
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.system import onnx_scan
 from tunegate.system.onnx_scan import data_files, parsed_model
 
@@ -124,6 +127,7 @@ IN_THE_MODEL = "names a data file, and its data location is the model itself"
 IN_BOTH = "has numbers both in the model and in a data file"
 TWICE = "names its data file, or the place in it, twice"
 NO_NUMBER = "has an offset or a length in its data file that is not a number"
+NOT_TAKEN = "has 'basepath' for its data file, which ONNX Runtime does not take"
 
 
 def placed(*said: str) -> dict[str, Any]:
@@ -143,6 +147,7 @@ def placed(*said: str) -> dict[str, Any]:
         (placed("location=w.bin", "offset=0", "offset=4"), TWICE),
         (placed("location=w.bin", "offset=1_0"), NO_NUMBER),
         (placed("location=w.bin", "length=-4"), NO_NUMBER),
+        (placed("location=w.bin", "basepath=/"), NOT_TAKEN),
         (placed(), "has its numbers in a data file, and names none"),
         (placed("location=*/_ORT_MEM_ADDR_/*"), "names an address in memory for its data"),
     ],
@@ -157,6 +162,31 @@ def test_a_tensor_whose_numbers_are_in_two_places_is_refused(
     with pytest.raises(ModelError) as raised:
         data_files(model.SerializeToString())
     assert str(raised.value) == f"its tensor 'w' {problem}"
+
+
+@pytest.mark.parametrize("key", ["checksum", "prepacked_0", "basepath"])
+def test_a_key_of_external_data_is_taken_where_onnx_runtime_takes_it(
+    key: str, tmp_path: Path
+) -> None:
+    (tmp_path / "w.bin").write_bytes(b"0000")
+    placement = placed("location=w.bin", f"{key}=0")
+    tensor = TensorProto(
+        name="w",
+        data_type=TensorProto.FLOAT,
+        dims=[1],
+        data_location=TensorProto.EXTERNAL,
+        **placement,
+    )
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    node = helper.make_node("Identity", ["w"], ["y"])
+    graph = helper.make_graph([node], "g", [], [output], [tensor])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    file = save(model, tmp_path / "m.onnx")
+    is_taken = key != "basepath"
+    with nullcontext() if is_taken else pytest.raises(ModelError, match="has 'basepath' for"):
+        assert data_files(file.read_bytes()) == ("w.bin",)
+    with nullcontext() if is_taken else pytest.raises(Exception, match="model format error"):
+        ReferenceSession(file)
 
 
 def test_one_tensor_that_is_written_in_two_halves_is_read_as_the_one_that_it_becomes() -> None:

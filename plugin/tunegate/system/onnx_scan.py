@@ -61,6 +61,8 @@ _DATA = "data"
 _NUMBERS = "numbers"
 _TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_KEY = re.compile(r"location|offset|length|checksum|prepacked.*", re.DOTALL)
+"""The keys of external data that ONNX Runtime takes; it does not load a model with another."""
 _OWN_NUMBERS = (
     "raw_data",
     "float_data",
@@ -246,6 +248,8 @@ def _data_file(tensor: onnx.TensorProto) -> str:
         problem = "names an address in memory for its data"
     elif any(not _NUMBER.fullmatch(entries.get(key, "0")) for key in ("offset", "length")):
         problem = "has an offset or a length in its data file that is not a number"
+    elif unknown_key := next((key for key in entries if not _KEY.fullmatch(key)), None):
+        problem = f"has {unknown_key[:100]!r} for its data file, which ONNX Runtime does not take"
     if problem:
         message = f"its tensor {tensor.name[:100]!r} {problem}"
         raise ModelError(message)
