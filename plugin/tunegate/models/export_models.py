@@ -79,7 +79,8 @@ class _Exporting:
 
     def __init__(self, source: ModelSource, revisions: Revisions) -> None:
         self._source = source
-        self._revisions = _of_values(revisions)
+        # The base first: its files count where they fit, as its configuration does.
+        self._revisions = tuple(filter(None, (revisions.judged_by, revisions.base, revisions.head)))
         self.files: dict[tuple[ModelPath, Side], ShapedModel] = {}
         self.unreadable: dict[tuple[ModelPath, Side], str] = {}
         self.resized: dict[tuple[ModelPath, Side], Shapes] = {}
@@ -157,12 +158,6 @@ def _likely_sizes(file: Path, shapes: ResolvedShapes, of_base: Shapes) -> Iterat
         keys = likeliest_keys(parsed_model(file.read_bytes()), open_places, before)
         if keys:
             yield f"Likely, as keys of its entry: {keys}. tunegate init tries such sizes."
-
-
-def _of_values(revisions: Revisions) -> tuple[str, ...]:
-    """Returns the revisions to read values from, the base first: its files count where they fit, as
-    its configuration does."""
-    return tuple(filter(None, (revisions.judged_by, revisions.base, revisions.head)))
 
 
 def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:

@@ -215,11 +215,10 @@ def _tensor_text(tensor: TensorProto) -> str:
 
 def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
     weights = " and ".join(shapes[name] for name in node.input if shapes.get(name))
-    attributes = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
     facts = {
         OPERATOR: operator_of(node)[:_MAX_FACT],
         WEIGHTS: _shorten(weights, weights.encode()),
-        **attributes,
+        **{attribute.name: _attribute_text(attribute) for attribute in node.attribute},
     }
     return {name: text for name, text in facts.items() if text}
 

@@ -45,9 +45,8 @@ def kernel_digest(model: Path) -> str | None:
         for tensor, name in tensors_of(proto):
             if tensor.external_data:
                 return None
-            digest.update(
-                f"\n{_tensor_text(tensor, first_seen, is_weight=name in weights)}".encode()
-            )
+            text = _tensor_text(tensor, first_seen, is_weight=name in weights)
+            digest.update(f"\n{text}".encode())
         for node in filter(has_fitted_numbers, nodes_of(proto)):
             digest.update(node.SerializeToString(deterministic=True))
     except Exception:  # noqa: BLE001 -- such a model is reported where it is opened

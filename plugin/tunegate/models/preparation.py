@@ -6,7 +6,7 @@ compilers on demand.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -44,11 +44,11 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     Raises ModelError: missing, no ONNX model, or an input shape that is left open or invalid.
     """
     with _naming_model(model, path):
-        proto, names = _read_model(model)
+        proto, data_names = scanned_model(model.read_bytes())
         if not proto.graph.output:
             message = "it has no output, so nothing of it can be compared: give it one"
             raise UnreadModelError(message)
-        original, weights = _gather_data(proto, model.parent, into) if names else (model, None)
+        original, weights = _gather_data(proto, model.parent, into) if data_names else (model, None)
     _fix_shapes(proto, shapes, path)
     return PreparedModel(
         original=original,
@@ -77,11 +77,6 @@ def _naming_model(model: Path, path: str) -> Iterator[None]:
         # protobuf raises DecodeError, ValueError and more, by version
         message = f"{path}: not a valid ONNX model ({_first_line(error)}). Export it again."
         raise ModelError(message) from error
-
-
-def _read_model(model: Path) -> tuple[onnx.ModelProto, Sequence[str]]:
-    """Returns the model, and the names of the data files that hold its numbers."""
-    return scanned_model(model.read_bytes())
 
 
 def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[Path, Path | None]:
@@ -145,14 +140,14 @@ def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
     inputs = real_inputs(proto.graph)
-    resolved = resolve_shapes([*map(model_input, inputs)], [ShapeLevel(shapes=shapes)])
-    if resolved.problems:
-        raise ModelError(f"{path}: {' '.join(resolved.problems)}")
+    resolution = resolve_shapes([*map(model_input, inputs)], [ShapeLevel(shapes=shapes)])
+    if resolution.problems:
+        raise ModelError(f"{path}: {' '.join(resolution.problems)}")
     for value in inputs:
         shape = kind_of_input(value).tensor.shape
-        if value.name in resolved.shapes:
+        if value.name in resolution.shapes:
             del shape.dim[:]
-            shape.dim.extend(Dimension(dim_value=size) for size in resolved.shapes[value.name])
+            shape.dim.extend(Dimension(dim_value=size) for size in resolution.shapes[value.name])
 
 
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import PurePosixPath
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,7 @@ from tunegate.system.onnx_scan import data_files
 
 _MODEL = ".onnx"
 _DVC = ".dvc"
+_Storage = Literal["git", "lfs", "dvc", "link"]
 _LOCATION = b"location"
 """The bytes in a model before the location of every external tensor."""
 
@@ -122,26 +124,18 @@ class GitModelReader:
     ) -> ModelVersion:
         """Returns the version of a stored file. Opening it reports a blob that cannot be read, or
         a name that no path can have."""
-        if entry.kind == "link":
-            return _link_version(revision, entry)
+        if entry.kind == "link":  # it may point anywhere, and is not followed
+            return _version(revision, entry.path, "link", f"git:{entry.blob}")
         is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
         pointer = None
         if is_small:
             with suppress(RevisionError):
                 pointer = lfs_pointer(self._repository.read(revision, entry.path))
-        return ModelVersion(
-            revision=revision,
-            path=entry.path,
-            content_digest=(
-                f"git:{entry.blob}"
-                if pointer is None
-                # Git LFS gives nothing for a digest with another size.
-                else f"{pointer.digest} {pointer.size_bytes}"
-            ),
-            graph_digest=None,
-            storage="git" if pointer is None else "lfs",
-            size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
-        )
+        if pointer is None:
+            return _version(revision, entry.path, "git", f"git:{entry.blob}", size_bytes)
+        # Git LFS gives nothing for a digest with another size.
+        digest = f"{pointer.digest} {pointer.size_bytes}"
+        return _version(revision, entry.path, "lfs", digest, pointer.size_bytes)
 
     def _tracked_version(self, revision: str, entry: TreeEntry) -> ModelVersion:
         """Returns the version of a DVC-tracked model. Even an empty .dvc file stands for it;
@@ -150,14 +144,9 @@ class GitModelReader:
         pointer = None
         with suppress(RevisionError, ModelError):
             pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
-        return ModelVersion(
-            revision=revision,
-            path=path,
-            content_digest=f"git:{entry.blob}" if pointer is None else f"md5:{pointer.digest}",
-            graph_digest=None,
-            storage="dvc",
-            size_bytes=(pointer.size_bytes or 0) if pointer else 0,
-        )
+        if pointer is None:
+            return _version(revision, path, "dvc", f"git:{entry.blob}")
+        return _version(revision, path, "dvc", f"md5:{pointer.digest}", pointer.size_bytes)
 
     def _outline(self, version: ModelVersion) -> ModelOutline | None:
         try:
@@ -194,14 +183,14 @@ class GitModelReader:
                 continue
             if (other := version_at.get(path)) is not None and self._is_equal(other, output.digest):
                 continue
-            yield _dvc_version(revision, path, output.digest, output.size_bytes or 0)
+            yield _version(revision, path, "dvc", f"md5:{output.digest}", output.size_bytes)
 
     def unlisted_version(self, revision: str, path: ModelPath) -> ModelVersion | None:
         stages = self._stages(revision)
         directory = stages.unlisted_above(path)
         if not directory:
             return None
-        return _dvc_version(revision, path, f"{stages.directories[directory]}/{path}")
+        return _version(revision, path, "dvc", f"md5:{stages.directories[directory]}/{path}")
 
     def _stages(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
@@ -277,27 +266,17 @@ class GitModelReader:
         }
 
 
-def _dvc_version(revision: str, path: ModelPath, md5: str, size_bytes: int = 0) -> ModelVersion:
+def _version(
+    revision: str, path: ModelPath, storage: _Storage, digest: str, size_bytes: int | None = 0
+) -> ModelVersion:
+    """Returns a version that is not opened yet."""
     return ModelVersion(
         revision=revision,
         path=path,
-        content_digest=f"md5:{md5}",
+        content_digest=digest,
         graph_digest=None,
-        storage="dvc",
-        size_bytes=size_bytes,
-    )
-
-
-def _link_version(revision: str, entry: TreeEntry) -> ModelVersion:
-    """Returns a version for a symbolic link in a model's place. It may point anywhere, and is not
-    followed."""
-    return ModelVersion(
-        revision=revision,
-        path=entry.path,
-        content_digest=f"git:{entry.blob}",
-        graph_digest=None,
-        storage="link",
-        size_bytes=0,
+        storage=storage,
+        size_bytes=size_bytes or 0,
     )
 
 

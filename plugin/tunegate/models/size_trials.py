@@ -103,8 +103,7 @@ class _Children:
         if self._child is None:
             kind = cast("type[TrialReply]", TrialReply)
             log = self.scratch / "trials.log"
-            usual = memory_limit()
-            memory = MemoryLimit(min(usual.limit_bytes, _MOST_MEMORY_BYTES))
+            memory = MemoryLimit(min(memory_limit().limit_bytes, _MOST_MEMORY_BYTES))
             self._child = Child(_CHILD, kind, variables={}, memory=memory, log=log)
         return self._child
 
@@ -133,8 +132,7 @@ def _load_model(root: Path, path: str) -> onnx.ModelProto | None:
 
 
 def _add_note(model: FoundModel, note: str) -> FoundModel:
-    trial = msgspec.structs.replace(model.trial, note=note)
-    return msgspec.structs.replace(model, trial=trial)
+    return msgspec.structs.replace(model, trial=msgspec.structs.replace(model.trial, note=note))
 
 
 def choose_sizes(
@@ -211,12 +209,9 @@ class _Trials:
             if self._is_over():
                 break
             longer_run = self._run_at(guesses)
-            is_good = longer_run is not None and _rank(longer_run) == 0
-            if (
-                longer_run is not None
-                and is_good
-                and not _is_one_step(longer_run.reply, self._proto)
-            ):
+            if longer_run is None or _rank(longer_run) > 0:
+                continue
+            if not _is_one_step(longer_run.reply, self._proto):
                 return longer_run
         return None
 
@@ -374,10 +369,10 @@ def _outcome_text(reply: TriedSizes) -> str:
 def milliseconds_in_words(seconds: float) -> str:
     """Returns the time of an inference in two digits: it is no measurement. Under a millisecond it
     is mostly the time to begin."""
-    spent = 1e3 * seconds
-    if spent < 1:
+    milliseconds = 1e3 * seconds
+    if milliseconds < 1:
         return "less than 1 ms"
-    return f"{spent:.0f} ms" if spent >= 10 else f"{spent:.2g} ms"  # noqa: PLR2004
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.2g} ms"  # noqa: PLR2004
 
 
 def _cause(text: str) -> str:

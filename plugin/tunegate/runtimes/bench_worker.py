@@ -8,13 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tunegate.measure import bench_messages
-from tunegate.runtimes.loading import (
-    bound_inference,
-    layers_of_both,
-    operators_ms,
-    sampled_outputs,
-    timed_inference,
-)
+from tunegate.runtimes import loading
 from tunegate.runtimes.runtime import Inference
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import memory_problem
@@ -50,16 +44,15 @@ def _answer(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
                 return _time(_loaded[0], request.inferences, request.most_seconds)
             case bench_messages.Profile():
                 _pin(request.threads)
-                artifact, inferences = Path(request.artifact), request.inferences
-                libraries = request.libraries
+                directory, libraries = Path(request.artifact), request.libraries
                 return bench_messages.Profiled(
-                    operators_ms(artifact, inferences, request.seed, libraries)
+                    loading.operators_ms(directory, request.inferences, request.seed, libraries)
                 )
             case bench_messages.Sample():
                 return _sample(request.start)
             case bench_messages.ProfileBoth():
                 _pin(request.threads)
-                return layers_of_both(request)
+                return loading.layers_of_both(request)
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -70,16 +63,14 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     """Starts the artifact, or restarts it for other inputs, after dropping the loaded one."""
     _loaded.clear()
     _pin(request.threads)
-    artifact, libraries = Path(request.artifact), request.libraries
+    source = Path(request.artifact), request.seed, request.inputs, request.case, request.libraries
     began = time.process_time()
-    run = bound_inference(artifact, request.seed, request.inputs, request.case, libraries)
+    run = loading.bound_inference(*source)
     first_load_ms = 1e3 * (time.process_time() - began)
     load_ms = None
     if request.times_load:
         del run  # so that the peak of memory is not that of two
-        run, load_ms = timed_inference(
-            artifact, request.seed, request.inputs, request.case, libraries
-        )
+        run, load_ms = loading.timed_inference(*source)
     if request.slowdown_percent:
         run = _slow_down(run, request.slowdown_percent / 100)
     _loaded.append(run)
@@ -97,7 +88,7 @@ def _sample(start: bench_messages.Start) -> bench_messages.Sampled:
     the limit of memory is for one."""
     _loaded.clear()
     artifact, libraries = Path(start.artifact), start.libraries
-    outputs = sampled_outputs(artifact, start.seed, start.inputs, start.case, libraries)
+    outputs = loading.sampled_outputs(artifact, start.seed, start.inputs, start.case, libraries)
     return bench_messages.Sampled(tuple(outputs))
 
 

@@ -70,13 +70,9 @@ def _write_or_refuse(
         is_too_slow = isinstance(error, TooSlowError)
         return Refused(str(error), memory=lacked_memory(error), is_too_slow=is_too_slow)
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
-        text = _cannot_run(runtime.title, request.path, error)
-        return Refused(text, memory=lacked_memory(error))
-
-
-def _cannot_run(title: str, path: str, error: Exception) -> str:
-    problem = memory_problem(error)
-    return f"{path}: {problem or f'{title} cannot run the model ({error_line(error)})'}."
+        problem = memory_problem(error)
+        problem = problem or f"{runtime.title} cannot run the model ({error_line(error)})"
+        return Refused(f"{request.path}: {problem}.", memory=lacked_memory(error))
 
 
 def _write_artifact(
@@ -101,7 +97,7 @@ def _write_artifact(
         device=request.device,
         model=request.path,
         toolchain=dict(runtime.versions()),
-        libraries=_digests(prepared, request),
+        libraries=tuple(x.sha256 for x in request.libraries if prepared.custom_operators),
     )
     # A first run tells the shapes and types of the outputs.
     files = files_in(directory)
@@ -134,11 +130,6 @@ def _write_artifact(
         inputs=tuple(each.as_reported() for each in artifact.inputs),
         notes=notes,
     )
-
-
-def _digests(prepared: PreparedModel, request: WriteArtifact) -> tuple[str, ...]:
-    libraries = request.libraries if prepared.custom_operators else ()
-    return tuple(each.sha256 for each in libraries)
 
 
 def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:

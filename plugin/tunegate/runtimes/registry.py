@@ -30,8 +30,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
-_LACKS = ("lacking",)
-_NOTES = ("notes",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
 
 
@@ -113,7 +111,7 @@ def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
 
 
 def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
-    return not _absent(runtime, _LACKS)
+    return not _absent(runtime, ("lacking",))
 
 
 def is_watched(loaded: Loaded) -> TypeGuard[WatchedLoaded]:
@@ -121,7 +119,7 @@ def is_watched(loaded: Loaded) -> TypeGuard[WatchedLoaded]:
 
 
 def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:
-    return not _absent(loaded, _NOTES)
+    return not _absent(loaded, ("notes",))
 
 
 def _is_ours(plugin: installed_plugins.Plugin) -> bool:
@@ -147,8 +145,7 @@ def _problem(name: str, candidate: object) -> str:
     runtime = cast("Runtime", candidate)
     if runtime.name != name:
         return f"calls itself {runtime.name!r}, and is registered as {name!r}"
-    is_built = saves(runtime) or tunes(runtime)
-    return "" if is_built else f"has no {_SAVES[0]}"
+    return "" if saves(runtime) or tunes(runtime) else f"has no {_SAVES[0]}"
 
 
 def _absent(candidate: object, names: Iterable[str]) -> list[str]:

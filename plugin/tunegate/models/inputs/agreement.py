@@ -40,7 +40,7 @@ def agree_on_inputs(
         tuple(tensor for tensor in side if tensor.name not in shared) for side in (base, head)
     )
     pairs = shared.values()
-    return ((*(pair[0] for pair in pairs), *ours), (*(pair[1] for pair in pairs), *theirs))
+    return (*(pair[0] for pair in pairs), *ours), (*(pair[1] for pair in pairs), *theirs)
 
 
 def intersect_rules(

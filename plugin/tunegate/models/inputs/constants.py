@@ -18,14 +18,12 @@ _Attributes = dict[str, Any]
 def tensor_values(tensor: onnx.TensorProto, most: int) -> Any:
     """Returns the array of a tensor, None if it has more than `most` numbers or is not in the
     file."""
-    size = math.prod(tensor.dims)
-    if size > most or is_external(tensor):
+    if math.prod(tensor.dims) > most or is_external(tensor):
         return None
     try:
-        array = numpy_helper.to_array(tensor)
+        return numpy_helper.to_array(tensor)
     except (ValueError, TypeError):
         return None  # its type, shape and data contradict each other
-    return array
 
 
 def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
@@ -81,14 +79,6 @@ def _axes(arrays: _Arrays, attributes: _Attributes) -> tuple[int, ...] | None:
     return None if axes is None else tuple(int(axis) for axis in np.ravel(axes))
 
 
-def _unsqueeze(arrays: _Arrays, attributes: _Attributes) -> Any:
-    return np.expand_dims(arrays[0], _axes(arrays, attributes) or ())
-
-
-def _squeeze(arrays: _Arrays, attributes: _Attributes) -> Any:
-    return np.squeeze(arrays[0], _axes(arrays, attributes))
-
-
 def _cast(arrays: _Arrays, attributes: _Attributes) -> Any:
     return arrays[0].astype(onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))
 
@@ -97,18 +87,6 @@ def _range(arrays: _Arrays, _: _Attributes) -> Any:
     start, limit, delta = (array.item() for array in arrays)
     is_small = (limit - start) / delta <= 2**20
     return np.arange(start, limit, delta, dtype=arrays[0].dtype) if is_small else None
-
-
-def _gather(arrays: _Arrays, attributes: _Attributes) -> Any:
-    return np.take(arrays[0], arrays[1], axis=attributes.get("axis", 0))
-
-
-def _concat(arrays: _Arrays, attributes: _Attributes) -> Any:
-    return np.concatenate(arrays, axis=attributes["axis"])
-
-
-def _reshape(arrays: _Arrays, _: _Attributes) -> Any:
-    return np.reshape(arrays[0], arrays[1])
 
 
 def _slice(arrays: _Arrays, attributes: _Attributes) -> Any:
@@ -136,13 +114,13 @@ def _divide(arrays: _Arrays, _: _Attributes) -> Any:
 _SIMPLE: dict[str, Callable[[_Arrays, _Attributes], Any]] = {
     "Shape": _shape,
     "Size": _size,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
+    "Unsqueeze": lambda arrays, named: np.expand_dims(arrays[0], _axes(arrays, named) or ()),
+    "Squeeze": lambda arrays, named: np.squeeze(arrays[0], _axes(arrays, named)),
     "Cast": _cast,
     "Range": _range,
-    "Gather": _gather,
-    "Concat": _concat,
-    "Reshape": _reshape,
+    "Gather": lambda arrays, named: np.take(arrays[0], arrays[1], axis=named.get("axis", 0)),
+    "Concat": lambda arrays, named: np.concatenate(arrays, axis=named["axis"]),
+    "Reshape": lambda arrays, _: np.reshape(arrays[0], arrays[1]),
     "Slice": _slice,
     "Div": _divide,
     "Add": lambda arrays, _: arrays[0] + arrays[1],

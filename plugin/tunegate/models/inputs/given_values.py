@@ -25,7 +25,7 @@ _NUMBERS = "biuf"
 _OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
 
 
-_MOST_TOLD = 8
+_MOST_LISTED = 8
 
 
 class _UnfitCasesError(ModelError):
@@ -33,9 +33,9 @@ class _UnfitCasesError(ModelError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(problems[0])
-        problems_left = len(problems) - _MOST_TOLD
+        problems_left = len(problems) - _MOST_LISTED
         more = (f"and {plural(problems_left, 'case')} more",) if problems_left > 0 else ()
-        self.problems = (*dict.fromkeys(problems[:_MOST_TOLD]), *more)
+        self.problems = (*dict.fromkeys(problems[:_MOST_LISTED]), *more)
 
 
 def input_readers(repository: Repository) -> InputReaders:
@@ -71,9 +71,8 @@ class GivenValues:
             where = f"inputs.{name}.values"
             tensor = tensors.get(name)
             if tensor is None:
-                problems.append(
-                    f"{where}: the model has no such input; it has {_input_names(tensors)}."
-                )
+                names = ", ".join(sorted(tensors)) or "none"
+                problems.append(f"{where}: the model has no such input; it has {names}.")
                 continue
             try:
                 rules[name] = self._rule(tensor, values, request)
@@ -148,7 +147,8 @@ class GivenValues:
                 continue
             misfit = misfit_of(value, tensor)
             if not misfit:
-                return _first_value([*(_convert_value(each, tensor) for each in misfits), [value]])
+                values = [*(_convert_value(each, tensor) for each in misfits), [value]]
+                return next(in_list[0] for in_list in values if in_list is not None)
             problem = problem or f"{case} has {misfit}"
             misfits.append(value)
         absent = "no such file" if Path(case).is_absolute() else f"{inputs.ABSENT}: commit it"
@@ -190,11 +190,6 @@ def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
         if not former:
             raise
         return read_value(content, case, former, tensor.form)
-
-
-def _first_value(candidates: Sequence[Any]) -> Any:
-    """Returns the value in the first list that is not None."""
-    return next(candidate[0] for candidate in candidates if candidate is not None)
 
 
 def _convert_value(value: Any, tensor: Tensor) -> Any:
@@ -246,15 +241,11 @@ def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Te
     }
 
 
-def _shape(tensor: Tensor) -> tuple[int, ...]:
-    if OPEN in tensor.shape:
-        raise ModelError("the shape of the input is open: give it too")
-    return tensor.shape
-
-
 def _fill(tensor: Tensor, number: float) -> Any:
     """Returns the input with one number everywhere."""
-    shape, dtype = _shape(tensor), dtype_named(tensor.dtype)
+    if OPEN in tensor.shape:
+        raise ModelError("the shape of the input is open: give it too")
+    shape, dtype = tensor.shape, dtype_named(tensor.dtype)
     try:
         with np.errstate(all="ignore"):
             array = np.full(shape, number, dtype)
@@ -304,17 +295,12 @@ def _uneven(rules: Mapping[str, inputs.InputRule]) -> Sequence[str]:
     return (f"inputs: all need the same number of cases; {counts_text}.",)
 
 
-def _input_names(tensors: Mapping[str, Tensor]) -> str:
-    return ", ".join(sorted(tensors)) or "none"
-
-
 # Misfits of a given value: its type, its shape, or NaN.
 
 
 def misfit_of(value: Any, tensor: Tensor) -> str:
     """Returns why the first unfit tensor of a value does not fit, '' if all fit."""
-    misfits = (array_misfit(array, tensor) for array in arrays_of(value))
-    return next(filter(None, misfits), "")
+    return next(filter(None, (array_misfit(array, tensor) for array in arrays_of(value))), "")
 
 
 def array_misfit(array: Any, tensor: Tensor) -> str:

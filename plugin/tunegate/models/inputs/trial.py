@@ -64,7 +64,8 @@ class Trial:
                 if lacked_memory(error):  # no other values would help: the build reports it
                     raise
                 return Outcome(problem=error_line(error))
-            took = _seconds_used(began, worked)
+            # Without the seconds in which others had the cores.
+            took = min(time.monotonic() - began, time.process_time() - worked)
             seconds = min(seconds, took) if seconds else took
             size_bytes = sum(getattr(each, "nbytes", 0) for each in outputs[0])
             if took > _SLOW_SECONDS or size_bytes > MOST_OUTPUT_BYTES:
@@ -83,8 +84,7 @@ class Trial:
     def _run_once(self, feed: Mapping[str, Any], seconds: float) -> Sequence[Any]:
         stop = Stopping()
         over = threading.Event()
-        watch = threading.Thread(target=_stop_in_time, args=(stop, over, seconds), daemon=True)
-        watch.start()
+        threading.Thread(target=_stop_in_time, args=(stop, over, seconds), daemon=True).start()
         try:
             return self._session.run(feed, stop)
         except Exception:
@@ -93,11 +93,6 @@ class Trial:
             raise
         finally:
             over.set()
-
-
-def _seconds_used(began: float, worked: float) -> float:
-    """Returns the seconds of a run, without those in which others had the cores."""
-    return min(time.monotonic() - began, time.process_time() - worked)
 
 
 def _stop_in_time(stop: Stopping, over: threading.Event, seconds: float) -> None:

@@ -37,7 +37,9 @@ def read_array(content: bytes, name: str, key: str) -> Any:
     def read(suffix: str) -> Any:
         if suffix == ".npz":
             return of_npy(_member(content, key))
-        return of_npy(content) if suffix == ".npy" else _read_tensor(content)
+        if suffix == ".npy":
+            return of_npy(content)
+        return tensor_array(onnx.TensorProto.FromString(content))
 
     return read_safely(content, name, read)
 
@@ -103,10 +105,6 @@ def unpack_file(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     if len(body) > most:
         raise ModelError(too_large_array())
     return body
-
-
-def _read_tensor(content: bytes) -> Any:
-    return tensor_array(onnx.TensorProto.FromString(content))
 
 
 def tensor_array(tensor: onnx.TensorProto) -> Any:
@@ -179,8 +177,7 @@ def _read_message(content: bytes, form: InputForm) -> Any:
         return tensor_array(value.tensor_value)
     if value.HasField("sequence_value") and form == "optional sequence":
         return _sequence_arrays(value.sequence_value)
-    is_absent = not any(value.HasField(kind) for kind in _KINDS)
-    if is_absent:
+    if not any(value.HasField(kind) for kind in _KINDS):
         return None
     raise ValueError(f"it is no {form}")
 

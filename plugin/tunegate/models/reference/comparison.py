@@ -249,10 +249,8 @@ def _pair_arrays(actual: Any, expected: Any) -> tuple[list[tuple[PlacedArray, Pl
     ours, theirs = list(arrays_in(actual)), list(arrays_in(expected))
     places, should_be = ([part.place for part in each] for each in (ours, theirs))
     if places != should_be:
-        return (
-            [],
-            f"of another structure: {_join_places(places)} instead of {_join_places(should_be)}",
-        )
+        structures = f"{_join_places(places)} instead of {_join_places(should_be)}"
+        return [], f"of another structure: {structures}"
     return list(zip(ours, theirs, strict=True)), ""
 
 

@@ -58,14 +58,12 @@ class ReferenceSession:
         self.is_exact = unsigned is not None
         self.is_written = level == NO_OPTIMIZATION
         self._session = onnx_runtime.FallingBack(unsigned or model, options)
-        outputs = self._session.opened.session.get_outputs()
-        self.outputs = tuple(output.name for output in outputs)
+        self.outputs = tuple(each.name for each in self._session.opened.session.get_outputs())
 
     def run(self, feed: Mapping[str, Any], stopping: Stopping | None = None) -> Sequence[Any]:
         """Returns every output in the model's order. Raises what ONNX Runtime raises, also when it
         is stopped."""
-        options = None if stopping is None else stopping.options
-        return self._session.run(feed, options)
+        return self._session.run(feed, None if stopping is None else stopping.options)
 
 
 def session_as_written(

@@ -58,8 +58,7 @@ def _merge_batch_norms(proto: onnx.ModelProto, scratch: Path) -> Path:
     onnx.save(proto, scratch / "model.onnx")
     optimized = scratch / "optimized.onnx"
     write_optimized(scratch / "model.onnx", optimized)
-    flat = with_flat_biases(onnx.load(optimized))
-    onnx.save(flat, optimized)
+    onnx.save(with_flat_biases(onnx.load(optimized)), optimized)
     return optimized
 
 

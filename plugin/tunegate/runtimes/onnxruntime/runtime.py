@@ -128,11 +128,10 @@ class OnnxRuntime:
             from tunegate.models.reference.static_int8 import save_static  # noqa: PLC0415
 
             save_static(model, directory / MODEL)
-            return MODEL
-        if PRECISION in settings:
+        elif PRECISION in settings:
             _save_dynamic(model, directory / MODEL)
-            return MODEL
-        model.copy_to(directory / MODEL)
+        else:
+            model.copy_to(directory / MODEL)
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:

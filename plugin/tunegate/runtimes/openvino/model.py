@@ -112,9 +112,8 @@ def refusal_of(error: Exception) -> str:
         if match:
             return template.format(match[1].strip())[:_MAX_CHARACTERS]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f"cannot take the model: {lines[-1] if lines else type(error).__name__}"[
-        :_MAX_CHARACTERS
-    ]
+    last_line = lines[-1] if lines else type(error).__name__
+    return f"cannot take the model: {last_line}"[:_MAX_CHARACTERS]
 
 
 # Times of a model's operators, by OpenVINO's own profiling.

@@ -14,7 +14,6 @@ from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.models.kernel_digest import kernel_digest
-from tunegate.models.seeded_inputs import error_seeds
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.runtime import gpu_variables
 from tunegate.system.clock import derive_seed
@@ -25,7 +24,7 @@ from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed, ModelFile
-from tunegate_cache.format.records import TuningRecord, WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """The key of an open model: the file, the shapes and the target."""
@@ -65,7 +64,7 @@ class CompileRequests:
         return compiler_protocol.BuildModel(
             model=model_file(job.model),
             target=job.model.target,
-            records=_records(job),
+            records={key.workload: tuple(records) for key, records in job.records.items()},
             sources={key.workload: source for key, source in job.sources.items()},
             directory=str(job.directory.resolve()),
             scratch=self._new_directory(),
@@ -84,10 +83,6 @@ class CompileRequests:
         """Returns the seeds of the inputs that a build must compute correctly."""
         return tuple(derive_seed(self._seed, "check", n) for n in range(_CHECKS))
 
-    def samples(self, job: BuildJob) -> tuple[int, ...]:
-        """Returns the seeds of the inputs that measure the error of a build in lower precision."""
-        return error_seeds(job.samples)
-
     def _new_directory(self) -> str:
         self._count += 1
         directory = self._scratch / f"compile-{self._count}"
@@ -97,10 +92,6 @@ class CompileRequests:
 
 def model_file(job: ModelJob) -> ModelFile:
     return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
-
-
-def _records(job: BuildJob) -> dict[str, tuple[TuningRecord, ...]]:
-    return {key.workload: tuple(records) for key, records in job.records.items()}
 
 
 # Further requests to a child that built a model: to check it, and to mend it if it is wrong.

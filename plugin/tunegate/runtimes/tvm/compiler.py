@@ -14,6 +14,7 @@ import msgspec
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.errors import ModelError
+from tunegate.models.seeded_inputs import error_seeds
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, ModelJob
 from tunegate.runtimes.tvm import compile_requests, finished_build
 from tunegate.system.processes.conversations import Conversation
@@ -154,7 +155,7 @@ class MetaScheduleCompiler:
         checking = compile_requests.questions_after_build(
             request,
             seeds=self._requests.checks(),
-            samples=self._requests.samples(job),
+            samples=error_seeds(job.samples),
             cases=str(job.cases.resolve()) if job.cases is not None else "",
             limit_seconds=self._limit_seconds,
         )
