@@ -30,7 +30,7 @@ from benchmarks.kit.models import named_model, one_thread
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.search import TaskSearch
-from tunegate.tune.loop_nest import Decided
+from tunegate.tune.loop_nest import DecisionValues
 from tunegate.tune.prior import TaskExperience
 
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
@@ -179,7 +179,7 @@ def measure_trials(function: ModelFunction, trials: int, place: Path) -> TaskExp
     search = TaskSearch(function.workload, RESOLVED.target, seed=1)
     templates = list(search.space.templates)
     best = math.inf
-    rows: list[tuple[int, float, Decided]] = []
+    rows: list[tuple[int, float, DecisionValues]] = []
     while len(rows) < trials:
         candidates = search.propose(BATCH, ()).candidates
         if not candidates:

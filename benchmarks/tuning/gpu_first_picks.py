@@ -40,7 +40,7 @@ from tunegate.tune.gpu_analysis import (
     Operand,
     card_of,
 )
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.prior import NEST_COLUMNS, Sketch, TaskExperience, columns_of
 
 _POOL, _FIRST = 64, 8
@@ -151,7 +151,7 @@ def experience_of(task: Task) -> TaskExperience:
     )
 
 
-def _decided(tiles: Tiles) -> Decided:
+def _decided(tiles: Tiles) -> DecisionValues:
     decided = (*tiles.spatial, *tiles.reduced, *((width,) for width in tiles.widths), (0,))
     return tuple(map(tuple, decided))
 

@@ -36,8 +36,9 @@ def extract(
     models = export_models(changes, source)
     triples = _models_to_extract(changes, models, source.candidates)
     if triples:
-        progress.step(f"extract: {_count(len({path for path, _, _ in triples}))}")
-    answers = lists([models.job(*which) for which in triples])
+        models_to_open = len({path for path, _, _ in triples})
+        progress.step(f"extract: {plural(models_to_open, 'model')}")
+    answers = lists([models.job(*triple) for triple in triples])
     task_set = merge_tasks(changes, triples, answers, source.candidates)
     notes = [*task_set.notes, *unusable_notes(models)]
     notes += [_resized_note(*each, shapes) for each, shapes in models.resized.items()]
@@ -86,19 +87,19 @@ def merge_tasks(
     """Returns one task for each key and target, with a use for each model and side that has it."""
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
-    broken: dict[ModelPath, str] = {}
+    broken_bases: dict[ModelPath, str] = {}
     for (path, side, target), answer in zip(keys, answers, strict=True):
         if isinstance(answer, ModelError):
             name = side_named(path, side, is_compared=has_base(changes))
-            notes.append(_untaken(name, (path, side), answer, candidates[target.name]))
+            notes.append(_refusal_note(name, (path, side), answer, candidates[target.name]))
             if side == "base" and not _may_run(answer, candidates[target.name]):
-                broken[path] = str(answer)
+                broken_bases[path] = str(answer)
             continue
         for task in answer:
             use = msgspec.structs.replace(task.uses[0], model=path, side=side)
             _add(tasks, task, use)
     return TaskSet(
-        changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes), broken_bases=broken
+        changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes), broken_bases=broken_bases
     )
 
 
@@ -108,16 +109,12 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
-def _untuned_note(name: str, path: ModelPath, reason: str) -> str:
-    return f"{name} is not tuned: {reason.removeprefix(f'{path}: ')}"
-
-
-def _untaken(
-    name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
+def _refusal_note(
+    name: str, model_side: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
     """Returns why the compiler does not take a model, and what runs it instead, if anything."""
-    path, side = of
-    note = _untuned_note(name, path, str(error))
+    path, side = model_side
+    note = f"{name} is not tuned: {str(error).removeprefix(f'{path}: ')}"
     titles = [
         candidate.title
         for candidate in candidates
@@ -140,7 +137,3 @@ def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use
     existing = tasks.get((task.key, task.target))
     uses = (use,) if existing is None else (*existing.uses, use)
     tasks[task.key, task.target] = msgspec.structs.replace(existing or task, uses=uses)
-
-
-def _count(models: int) -> str:
-    return plural(models, "model")

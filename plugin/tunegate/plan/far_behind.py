@@ -40,12 +40,12 @@ def kept_share(
     model: ModelPath,
     tasks: Iterable[ResolvedTask],
     outcomes: Mapping[WorkloadKey, TaskOutcome],
-    finished: Collection[WorkloadKey],
+    known_keys: Collection[WorkloadKey],
     kind: TargetKind,
 ) -> float:
     """Returns the share of the head's time that stays after any tuning, 0 to 1.
 
-    A task that is `finished` stays as it is, because no run tunes it again. A task with few
+    A task in `known_keys` stays as it is, because no run tunes it again. A task with few
     trials may fall to nothing.
     """
     whole_ms = kept_ms = 0.0
@@ -54,7 +54,7 @@ def kept_share(
         outcome = outcomes.get(task.task.key)
         now_ms = (outcome.best_ms if outcome is not None else None) or known_ms(task, kind)
         whole_ms += weight * now_ms
-        kept_ms += weight * now_ms * _remaining_share(outcome, is_known=task.task.key in finished)
+        kept_ms += weight * now_ms * _remaining_share(outcome, is_known=task.task.key in known_keys)
     return kept_ms / whole_ms if whole_ms else 0.0
 
 
@@ -117,13 +117,13 @@ class KnownStandings:
 
 def publish_standings(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> None:
     """Publishes which models stay far behind another runtime."""
     now = int(tools.context.clock.time())
-    standings = new_standings(planned, outcomes, builds, tools.source.candidates)
+    standings = new_standings(plan, outcomes, builds, tools.source.candidates)
     origin = tools.origin
     tools.index.publish(
         [
@@ -148,20 +148,20 @@ def new_standings(
 ) -> tuple[model_standing.ModelStanding, ...]:
     """Returns the records of heads that this run tuned without finishing, and that stay far behind
     what ships."""
-    resolved = plan.resolution.tasks
-    keys = model_keys([task.task for task in resolved], __version__)
-    answered = known_after(resolved, outcomes)
-    tuned = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
-    of_models = tasks_of_models(resolved)
+    resolved_tasks = plan.resolution.tasks
+    keys = model_keys([task.task for task in resolved_tasks], __version__)
+    known_keys = known_after(resolved_tasks, outcomes)
+    outcome_of = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
+    of_models = tasks_of_models(resolved_tasks)
     standings = []
-    for built in builds:
-        where = (built.cell.model, built.cell.target)
-        times = _times(built.head, candidates.get(built.cell.target, ()))
+    for build in builds:
+        where = (build.cell.model, build.cell.target)
+        times = _times(build.head, candidates.get(build.cell.target, ()))
         tasks = [task for task in of_models.get(where, ()) if _is_at_head(task.task, where)]
-        if times is None or not _goes_on(tasks, tuned, answered):
+        if times is None or not _goes_on(tasks, outcome_of, known_keys):
             continue
         kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
-        share_kept = kept_share(built.cell.model, tasks, tuned, answered, kind)
+        share_kept = kept_share(build.cell.model, tasks, outcome_of, known_keys, kind)
         if is_far_behind(*times, fixed_share=share_kept):
             standings.append(_model_standing(keys[where]["head"], *times))
     return tuple(standings)
@@ -169,13 +169,13 @@ def new_standings(
 
 def _goes_on(
     tasks: Sequence[ResolvedTask],
-    tuned: Mapping[WorkloadKey, TaskOutcome],
-    finished: Collection[WorkloadKey],
+    outcome_of: Mapping[WorkloadKey, TaskOutcome],
+    known_keys: Collection[WorkloadKey],
 ) -> bool:
     """Returns whether this run spent trials on the tasks and a later one would spend more."""
-    outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
+    outcomes = [outcome_of[task.task.key] for task in tasks if task.task.key in outcome_of]
     is_tuned = any(outcome.trials for outcome in outcomes)
-    return is_tuned and any(task.task.key not in finished for task in tasks)
+    return is_tuned and any(task.task.key not in known_keys for task in tasks)
 
 
 def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
@@ -186,11 +186,11 @@ def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[fl
     """Returns the milliseconds of the fastest tuned candidate, and of the fastest other one."""
     if head is None or head.choice is None:
         return None
-    tuned = {candidate.name for candidate in candidates if candidate.is_tuned}
-    times = [(time.candidate in tuned, time.ms) for time in head.choice.times]
-    compiled = [ms for is_tuned, ms in times if is_tuned]
-    others = [ms for is_tuned, ms in times if not is_tuned]
-    return (min(compiled), min(others)) if compiled and others else None
+    tuned_names = {candidate.name for candidate in candidates if candidate.is_tuned}
+    times = [(time.candidate in tuned_names, time.ms) for time in head.choice.times]
+    compiled_ms = [ms for is_tuned, ms in times if is_tuned]
+    other_ms = [ms for is_tuned, ms in times if not is_tuned]
+    return (min(compiled_ms), min(other_ms)) if compiled_ms and other_ms else None
 
 
 def _model_standing(

@@ -30,48 +30,46 @@ def resolve(
     task_set: TaskSet, index: TaskIndex, config: Config, is_far_behind: IsFarBehind = nobody
 ) -> Resolution:
     """Returns an exact hit, a transfer from the nearest shapes, or a counted miss for each task,
-    from trusted zones, and what only the run's own zone claims of the tasks that this run tunes.
+    from trusted zones, and the claims of the run's own zone on the tasks that this run tunes.
     Records faster than any hardware are dropped, and unfinished searches are not answers.
     `is_far_behind` returns the models that stay far behind another runtime."""
     kinds = {target.name: target.kind for target in config.targets}
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     lookups = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
-    skipped = skipped_tasks(task_set.tasks, is_far_behind(task_set.tasks))
-    counted = [task for task in task_set.tasks if not skipped[task.key, task.target]]
-    claims = index.claims([(task.key, task.shape) for task in counted], fastest)
+    skips = skipped_tasks(task_set.tasks, is_far_behind(task_set.tasks))
+    to_tune = [task for task in task_set.tasks if not skips[task.key, task.target]]
+    claims = index.claims([(task.key, task.shape) for task in to_tune], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in lookups.items()}
     tasks = tuple(
-        _resolve_task(task, answers[task.key], claims.get(task.key), skipped[task.key, task.target])
+        _resolve_task(task, answers[task.key], claims.get(task.key), skips[task.key, task.target])
         for task in task_set.tasks
     )
-    resumed = {key for key, lookup in lookups.items() if answers[key] is not lookup}
-    claimed = sum(task.claims is not None for task in tasks)
+    resumed_keys = {key for key, lookup in lookups.items() if answers[key] is not lookup}
+    claim_count = sum(task.claims is not None for task in tasks)
     other_runners = tuple(_missed_runners(tasks, index))
     use = _without_unfinished(
-        index.use(), len(resumed), sum(task.key in resumed for task in counted)
+        index.use(), len(resumed_keys), sum(task.key in resumed_keys for task in to_tune)
     )
     use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners))
-    return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
+    return Resolution(tasks=tasks, cache=_with_claims(use, claim_count))
 
 
 def refresh_shard(shard: Shard, index: TaskIndex) -> Shard:
     """Returns the shard with the cache's present answers for every task still to tune. A killed
     attempt has published what it finished, so the next one continues there."""
-    to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
+    to_tune = [each.resolved.task for each in shard.tasks if each.trials]
     if not to_tune:
         return shard
     answers = index.lookup([(task.key, task.shape) for task in to_tune])
-    tasks = tuple(
-        _with_answer(planned, answers.get(planned.resolved.task.key)) for planned in shard.tasks
-    )
+    tasks = tuple(_with_answer(each, answers.get(each.resolved.task.key)) for each in shard.tasks)
     return msgspec.structs.replace(shard, tasks=tasks)
 
 
 def _resolve_task(
-    task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None, skipped: Skipped
+    task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None, skip_reason: Skipped
 ) -> ResolvedTask:
-    if skipped:
-        return ResolvedTask(task, answer, skipped=skipped)
+    if skip_reason:
+        return ResolvedTask(task, answer, skipped=skip_reason)
     return ResolvedTask(task, answer, claims_beside(answer, own))
 
 
@@ -104,36 +102,36 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
 _KEYS = {"threads": "threads", "architecture": "arch"}
 
 
-def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
-    if not claimed:
+def _with_claims(use: CacheUse, claim_count: int) -> CacheUse:
+    if not claim_count:
         return use
-    tasks = plural(claimed, "task")
+    tasks = plural(claim_count, "task")
     note = (
         f"cache: zone {use.zone}, which is not trusted, has schedules of its own for {tasks}: "
         "measured in this run before they count"
     )
-    return msgspec.structs.replace(use, claimed=claimed, notes=(*use.notes, note))
+    return msgspec.structs.replace(use, claimed=claim_count, notes=(*use.notes, note))
 
 
-def _without_unfinished(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
-    """Returns the use of the cache without unfinished tasks among the exact hits. `resumed` of them
-    are tuned on in this run."""
-    tasks = plural(resumed, "task")
+def _without_unfinished(use: CacheUse, unfinished_count: int, resumed_count: int) -> CacheUse:
+    """Returns the use of the cache without unfinished tasks among the exact hits. This run tunes
+    `resumed_count` of them on."""
+    tasks = plural(resumed_count, "task")
     note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
     return msgspec.structs.replace(
         use,
-        exact=use.exact - unfinished,
-        transfer=use.transfer + unfinished,
-        notes=(*use.notes, note) if resumed else use.notes,
+        exact=use.exact - unfinished_count,
+        transfer=use.transfer + unfinished_count,
+        notes=(*use.notes, note) if resumed_count else use.notes,
     )
 
 
-def _with_answer(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
-    if not planned.trials or not isinstance(lookup, ExactHit):
-        return planned
-    task = planned.resolved.task
-    resolved = msgspec.structs.replace(planned.resolved, lookup=resume_point(task.key, lookup))
-    return msgspec.structs.replace(planned, resolved=resolved)
+def _with_answer(task: PlannedTask, lookup: Lookup | None) -> PlannedTask:
+    if not task.trials or not isinstance(lookup, ExactHit):
+        return task
+    start = resume_point(task.resolved.task.key, lookup)
+    resolved_task = msgspec.structs.replace(task.resolved, lookup=start)
+    return msgspec.structs.replace(task, resolved=resolved_task)
 
 
 # The least time that any hardware needs for a task. A record that claims less is false.

@@ -52,60 +52,60 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 def run_forecast(
-    planned: TuningPlan, config: Config, candidates: Candidates, origin: RecordOrigin
+    plan: TuningPlan, config: Config, candidates: Candidates, origin: RecordOrigin
 ) -> tuple[ExpectedStep, ...]:
     """Returns the steps of a run on this machine, the `origin` of its records, in order. The
     seconds are a guess for people; the caps are the budget's and the gate's."""
-    cells = _cells(planned, config)
+    cells = _cells(plan, config)
     winners = {
         (election.model, election.target): election.winner
-        for election in planned.elections
+        for election in plan.elections
         if not election.is_cut_short
     }
     unknown = [cell for cell in cells if cell.place not in winners]
-    compared = [cell for cell in cells if cell.change.base is not None]
+    cells_with_base = [cell for cell in cells if cell.change.base is not None]
     steps = (
-        _tuning(planned.shards, origin),
+        _tuning(plan.shards, origin),
         _building(cells, config, candidates, winners),
         _choosing(unknown, config, candidates),
-        _measuring(compared, config.gate),
+        _measuring(cells_with_base, config.gate),
     )
     return tuple(step for step in steps if step is not None)
 
 
 def warm_forecast(
-    planned: TuningPlan,
+    plan: TuningPlan,
     config: Config,
     candidates: Candidates,
     origin: RecordOrigin,
-    elected: Collection[ModelOnTarget],
+    elections: Collection[ModelOnTarget],
 ) -> tuple[ExpectedStep, ...]:
     """Returns the steps of `warm`, which builds what it tunes and what is not elected. None if the
     cache has everything."""
-    tuned = {
+    tuned_models = {
         use.model
-        for shard in planned.shards
+        for shard in plan.shards
         for task in shard.tasks
         if task.trials
         for use in task.resolved.task.uses
     }
-    elected_places = {*elected}
+    places = {*elections}
     models = tuple(
         change
-        for change in planned.changes.models
-        if change.path in tuned or {(change.path, name) for name in change.targets} - elected_places
+        for change in plan.changes.models
+        if change.path in tuned_models or {(change.path, name) for name in change.targets} - places
     )
-    changes = msgspec.structs.replace(planned.changes, models=models)
-    planned = msgspec.structs.replace(planned, changes=changes)
-    return run_forecast(planned, config, candidates, origin)
+    changes = msgspec.structs.replace(plan.changes, models=models)
+    plan = msgspec.structs.replace(plan, changes=changes)
+    return run_forecast(plan, config, candidates, origin)
 
 
-def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
-    tasks = tasks_of_models(planned.resolution.tasks)
+def _cells(plan: TuningPlan, config: Config) -> list[_Cell]:
+    tasks = tasks_of_models(plan.resolution.tasks)
     return [
         _Cell(change, target, tuple(tasks.get((change.path, target.name), ())))
         for target in config.targets
-        for change in planned.changes.models
+        for change in plan.changes.models
         if target.name in change.targets and change.head is not None
     ]
 
@@ -113,17 +113,17 @@ def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
 def _tuning(shards: Sequence[Shard], origin: RecordOrigin) -> ExpectedStep | None:
     """Returns a step for the schedules of an older toolchain that are measured again, and for the
     search."""
-    reelected = {shard.index: reelected_tasks(shard, origin) for shard in shards}
-    paid = [s for s in shards if reelected[s.index] or any(task.trials for task in s.tasks)]
+    reelections = {shard.index: reelected_tasks(shard, origin) for shard in shards}
+    paid = [s for s in shards if reelections[s.index] or any(task.trials for task in s.tasks)]
     if not paid:
         return None
-    seconds = [_tuning_seconds(shard, reelected[shard.index]) for shard in paid]
+    seconds = [_tuning_seconds(shard, reelections[shard.index]) for shard in paid]
     usd = sum(
         part / 3600 * (shard.budget.usd_per_hour or 0.0)
         for part, shard in zip(seconds, paid, strict=True)
     )
     work = []
-    if older := sum(reelected.values()):
+    if older := sum(reelections.values()):
         work.append(f"measure {plural(older, 'schedule')} of an older toolchain again")
     if tasks := sum(task.trials > 0 for shard in paid for task in shard.tasks):
         work.append(f"tune {plural(tasks, 'task')}")
@@ -143,10 +143,10 @@ def reelected_tasks(shard: Shard, origin: RecordOrigin) -> int:
     return count if shard.budget.trials is None else min(count, shard.budget.trials)
 
 
-def _tuning_seconds(shard: Shard, reelected: int) -> float:
+def _tuning_seconds(shard: Shard, reelections: int) -> float:
     """Returns the cap of a search, which takes all of it; a re-election alone ends earlier."""
     cap = math.inf if shard.budget.seconds is None else shard.budget.seconds
-    asking = _ASKING_SECONDS + reelected * _REELECTION_SECONDS if reelected else 0.0
+    asking = _ASKING_SECONDS + reelections * _REELECTION_SECONDS if reelections else 0.0
     if any(task.trials for task in shard.tasks):
         return shard.predicted_seconds + asking if math.isinf(cap) else cap
     return min(asking, cap)
@@ -184,7 +184,7 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
     """Returns the seconds of a candidate. In other numbers it is built after float32 and reuses its
     kernels."""
     if candidate.is_tuned:
-        once = building_seconds(cell.change, [resolved.task for resolved in cell.tasks])
+        once = building_seconds(cell.change, [task.task for task in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
         return (_LATER if is_later else 1.0) * once
     return OPENING_SECONDS * cell.side_count
@@ -195,12 +195,12 @@ def _choosing(
 ) -> ExpectedStep | None:
     """Returns a step with a part for each side with a choice: launches of each challenger beside
     the leader."""
-    chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
-    if not chosen:
+    open_cells = [each for each in cells if len(candidates[each.target.name]) > 1]
+    if not open_cells:
         return None
     most = side_seconds(config.gate.seconds, config.gate.election_share)
     parts: list[float] = []
-    for each in chosen:
+    for each in open_cells:
         cell = Cell(model=each.change.path, target=each.target.name)
         builds = [
             candidate
@@ -209,7 +209,7 @@ def _choosing(
         ]
         launches = _CANDIDATE_LAUNCHES * max(1, len(builds) - 1)
         parts += [min(most, launches * LAUNCH_SECONDS)] * each.side_count
-    return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(chosen))
+    return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(open_cells))
 
 
 def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
@@ -280,7 +280,8 @@ def measuring_seconds(
 ) -> float:
     """Returns the time of measuring, within what the gate may spend. A model without a base is run
     a few times."""
-    mine, sides = _of(change, tasks), _present_sides(change)
+    mine = [task for task in tasks if any(use.model == change.path for use in task.uses)]
+    sides = _present_sides(change)
     inference_seconds = sum(_inference_seconds(mine, change.path, side, kind) for side in sides)
     if "base" not in sides:
         return BLOCK_INFERENCES * inference_seconds
@@ -290,10 +291,6 @@ def measuring_seconds(
 
 def _present_sides(change: ModelChange) -> list[Side]:
     return [side for side in SIDES if getattr(change, side) is not None]
-
-
-def _of(change: ModelChange, tasks: Iterable[TuningTask]) -> list[TuningTask]:
-    return [task for task in tasks if any(use.model == change.path for use in task.uses)]
 
 
 def _inference_seconds(

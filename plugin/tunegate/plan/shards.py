@@ -56,10 +56,10 @@ def plan_measuring(
     parts = [(target, _models(tasks, target)) for target in config.targets]
     parts = [(target, models) for target, models in parts if models]
     loads = [_loads(tasks, target, models, config) for target, models in parts]
-    planned: list[MeasuringShard] = []
+    measuring_shards: list[MeasuringShard] = []
     for part, mine, count in zip(parts, loads, _counts(loads, shards), strict=True):
-        planned += _shards(part, mine, count, first_index=len(planned))
-    return tuple(planned)
+        measuring_shards += _shards(part, mine, count, first_index=len(measuring_shards))
+    return tuple(measuring_shards)
 
 
 def measure_matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
@@ -129,24 +129,24 @@ def _shards(
 # The part of a plan for one measuring shard. Pure.
 
 
-def of_shard(planned: TuningPlan, shard: MeasuringShard) -> TuningPlan:
+def of_shard(plan: TuningPlan, shard: MeasuringShard) -> TuningPlan:
     """Returns the plan with this shard's models on its target."""
     own = set(shard.models)
     models = tuple(
         msgspec.structs.replace(change, targets=(shard.target,))
-        for change in planned.changes.models
+        for change in plan.changes.models
         if change.path in own
     )
-    changes = msgspec.structs.replace(planned.changes, models=models)
-    return msgspec.structs.replace(planned, changes=changes)
+    changes = msgspec.structs.replace(plan.changes, models=models)
+    return msgspec.structs.replace(plan, changes=changes)
 
 
-def compared_elsewhere(planned: TuningPlan, shard: MeasuringShard) -> int:
+def compared_elsewhere(plan: TuningPlan, shard: MeasuringShard) -> int:
     """Returns the most cells that the other shards compare. All cells are judged together."""
-    with_base = {change.path for change in planned.changes.models if change.base is not None}
+    with_base = {change.path for change in plan.changes.models if change.base is not None}
     return sum(
         model in with_base
-        for other in planned.measuring
+        for other in plan.measuring
         if other.index != shard.index
         for model in other.models
     )

@@ -19,7 +19,7 @@ from tunegate.tools import Tools
 from tunegate_cache.format.records import Miss, WorkloadKey
 from tunegate_cache.format.task_list import ListedTask, TaskList, list_of, list_records
 
-_Listed = Sequence[TuningTask]
+_Tasks = Sequence[TuningTask]
 
 
 class KnownLists:
@@ -29,7 +29,7 @@ class KnownLists:
         self._tools, self._are_believed = tools, are_believed
         self._now = int(tools.context.clock.time())
 
-    def list_tasks(self, jobs: Sequence[ModelJob]) -> Sequence[_Listed | ModelError]:
+    def list_tasks(self, jobs: Sequence[ModelJob]) -> Sequence[_Tasks | ModelError]:
         """Returns the tasks of each job, by the cache or by the compiler."""
         compiler = self._tools.compiler
         keys = self._keys(jobs, compiler.kernels(jobs))
@@ -43,9 +43,8 @@ class KnownLists:
         new_answers = (
             (key, answers[place]) for place, key in keys.items() if place not in tasks_by_place
         )
-        self._tell(
-            {key: each for key, each in new_answers if not isinstance(each, ModelError)}, lists
-        )
+        new_lists = {key: x for key, x in new_answers if not isinstance(x, ModelError)}
+        self._publish_new(new_lists, lists)
         return answers
 
     def _keys(self, jobs: Sequence[ModelJob], kernels: Sequence[str]) -> dict[int, WorkloadKey]:
@@ -81,8 +80,8 @@ class KnownLists:
         }
         return {key: each for key, each in lists.items() if each is not None}
 
-    def _tell(
-        self, lists_by_key: Mapping[WorkloadKey, _Listed], cached: Mapping[WorkloadKey, TaskList]
+    def _publish_new(
+        self, lists_by_key: Mapping[WorkloadKey, _Tasks], in_cache: Mapping[WorkloadKey, TaskList]
     ) -> None:
         lists = [_list(key, tasks, self._now) for key, tasks in lists_by_key.items() if tasks]
         origin = self._tools.origin
@@ -90,7 +89,7 @@ class KnownLists:
             [
                 record
                 for each in lists
-                if each.key not in cached or cached[each.key].tasks != each.tasks
+                if each.key not in in_cache or in_cache[each.key].tasks != each.tasks
                 for record in list_records(
                     each, device=origin.device, toolchain=origin.toolchain, source=origin.source
                 )
@@ -105,11 +104,11 @@ def _shared_keys(
     versions: dict[tuple[str, str], list[WorkloadKey | None]] = {}
     for place, job in enumerate(jobs):
         versions.setdefault((job.path, job.target.name), []).append(keys.get(place))
-    same = {which for which, its in versions.items() if len(its) > 1 and len(set(its)) == 1}
-    return {n: key for n, key in keys.items() if (jobs[n].path, jobs[n].target.name) in same}
+    shared = {model for model, its in versions.items() if len(its) > 1 and len(set(its)) == 1}
+    return {n: key for n, key in keys.items() if (jobs[n].path, jobs[n].target.name) in shared}
 
 
-def _tasks(task_list: TaskList, job: ModelJob) -> _Listed:
+def _tasks(task_list: TaskList, job: ModelJob) -> _Tasks:
     return [
         TuningTask(
             key=WorkloadKey(task.workload, task_list.target),
@@ -125,7 +124,7 @@ def _tasks(task_list: TaskList, job: ModelJob) -> _Listed:
     ]
 
 
-def _list(key: WorkloadKey, tasks: _Listed, now: int) -> TaskList:
+def _list(key: WorkloadKey, tasks: _Tasks, now: int) -> TaskList:
     entries = tuple(
         ListedTask(
             workload=task.key.workload,

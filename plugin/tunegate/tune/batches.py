@@ -54,21 +54,21 @@ class OpenBatches:
         """Returns the number of this task's candidates that are trials without a result."""
         return sum(batch.in_flight for batch in self._open[workload])
 
-    def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
+    def come_back(self, candidate: Candidate, result: Measured, now: int) -> Batch:
         """Returns the batch of the candidate. A result that needs no check is booked in the task's
         history."""
         batch = self._without(candidate)
-        seconds = measured.build_seconds + measured.run_seconds
+        seconds = result.build_seconds + result.run_seconds
         if candidate.origin == "default":
             batch.default_seconds += seconds
         else:
             batch.seconds += seconds
         if batch.alone is not None:
-            batch.alone[measured.number] = measured
+            batch.alone[result.number] = result
         elif batch.at_once == 1:
-            self._book(batch, measured, now)
+            self._book(batch, result, now)
         else:
-            batch.held_back.append(measured)
+            batch.held_back.append(result)
         return batch
 
     def check(self, batch: Batch, numbers: Sequence[int]) -> list[Candidate]:
@@ -80,8 +80,8 @@ class OpenBatches:
     def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
         """Books the results that count of the candidates held back."""
         batch.held_back = []
-        for measured in results:
-            self._book(batch, measured, now)
+        for result in results:
+            self._book(batch, result, now)
 
     def close(self, batch: Batch) -> None:
         self._open[batch.history.workload].remove(batch)
@@ -103,14 +103,14 @@ class OpenBatches:
         self._open = {}
         return records
 
-    def _book(self, batch: Batch, measured: Measured, now: int) -> None:
-        candidate = batch.candidates[measured.number]
-        batch.results.append(measured)
-        record = batch.history.enter(candidate, measured, now)
-        if not measured.from_outside:
+    def _book(self, batch: Batch, result: Measured, now: int) -> None:
+        candidate = batch.candidates[result.number]
+        batch.results.append(result)
+        record = batch.history.enter(candidate, result, now)
+        if not result.from_outside:
             # A record of a failure keeps the candidate from every later run.
             batch.records.append(record)
-        self._unlearned[candidate.workload].append(measured)
+        self._unlearned[candidate.workload].append(result)
 
     def _without(self, candidate: Candidate) -> Batch:
         batches = self._open[candidate.workload]

@@ -186,7 +186,7 @@ def parts_of_target(
 ) -> list[dict[str, float]]:
     """Returns the part of a model's target for the tasks of each shard, in proportion to their
     expected times."""
-    whole = model_ms(timed for shard in shards for timed in shard)
+    whole = model_ms(task for shard in shards for task in shard)
     return [
         {model: target_ms * part / whole[model] for model, part in model_ms(shard).items() if part}
         for shard in shards

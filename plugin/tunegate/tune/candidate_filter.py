@@ -44,14 +44,14 @@ def picks(
     by_score = sorted(range(len(scores)), key=lambda index: -scores[index])
     best_of_its_kind = {alike[index]: index for index in reversed(by_score)}
     promising = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:count]
-    rejected = sorted(set(by_score) - set(promising))
-    rng.shuffle(rejected)
+    rejects = sorted(set(by_score) - set(promising))
+    rng.shuffle(rejects)
     if promising:
         yield Pick(promising.pop(0), "predicted")
-    while promising or rejected:
-        is_audit = bool(rejected) and (not promising or rng.random() < AUDIT_SHARE)
+    while promising or rejects:
+        is_audit = bool(rejects) and (not promising or rng.random() < AUDIT_SHARE)
         if is_audit:
-            yield Pick(rejected.pop(), "audit")
+            yield Pick(rejects.pop(), "audit")
         else:
             yield Pick(promising.pop(0), "predicted")
 

@@ -68,8 +68,8 @@ class CandidateMeasurements:
         """Returns the request for a possible winner: all repeats, nothing beside it."""
         return self._request(history, candidate, is_confirmation=True, alone=True)
 
-    def take(self, request: Measure, measured: Measured, now: int) -> ResultEffect:
-        batch = self._batches.come_back(request.candidate, measured, now)
+    def take(self, request: Measure, result: Measured, now: int) -> ResultEffect:
+        batch = self._batches.come_back(request.candidate, result, now)
         return self._after(batch, now) if batch.is_back else ResultEffect([], None)
 
     def give_up(self, request: Measure, now: int) -> Batch | None:

@@ -29,14 +29,14 @@ MIN_SAMPLES_BESIDE = 16
 search are no better. Otherwise a slow schedule could replace the search, and slow down the base."""
 
 
-def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
+def claims_beside(answer: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
     """Returns the claims of the `own` zone worth measuring, beside the answer of trusted zones."""
     if own is None:
         return None
     if isinstance(own, TransferHit):
-        has_nothing = isinstance(trusted, Miss)
+        has_nothing = isinstance(answer, Miss)
         return Claims(own.records, is_searched=False) if has_nothing else None
-    records = trusted.records if isinstance(trusted, ExactHit) else ()
+    records = answer.records if isinstance(answer, ExactHit) else ()
     schedules = {_schedule(record) for record in records}
     new = [r for r in own.records if r.template and _schedule(r) not in schedules]
     worth = tuple(record for record in new if _promises_more(record, records))[:MAX_CLAIMS]
@@ -98,17 +98,17 @@ def has_only_older(
     return is_older and not any(is_today and each.is_confirmed for each, is_today in pairs)
 
 
-def reopen_older(resolved: ResolvedTask, origin: RecordOrigin) -> ResolvedTask:
+def reopen_older(task: ResolvedTask, origin: RecordOrigin) -> ResolvedTask:
     """Returns the task as unfinished if it has records of this kind of device and an older
     toolchain alone. What only another machine can tell stays as it is."""
-    lookup, device = resolved.lookup, origin.device
+    lookup, device = task.lookup, origin.device
     if not isinstance(lookup, ExactHit):
-        return resolved
+        return task
     is_here = any(record.device.name == device.name for record in lookup.records)
     if not is_here or not has_only_older(lookup.records, origin.toolchain, device):
-        return resolved
-    resume = resume_point(resolved.task.key, lookup)
-    return msgspec.structs.replace(resolved, lookup=resume)
+        return task
+    resume = resume_point(task.task.key, lookup)
+    return msgspec.structs.replace(task, lookup=resume)
 
 
 def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:

@@ -26,19 +26,19 @@ OperatorClass = Literal["contraction", "reduction", "elementwise"]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """Operations per second in float32, with the default schedule and tuned."""
+    """Operations per second in float32, before tuning (with the default schedule) and after."""
 
-    untuned: float
-    tuned: float
+    before: float
+    after: float
 
 
 RATES: dict[tuple[TargetKind, OperatorClass], Rates] = {
-    ("llvm", "contraction"): Rates(untuned=1.2e9, tuned=3e10),
-    ("llvm", "reduction"): Rates(untuned=8e8, tuned=2e9),
-    ("llvm", "elementwise"): Rates(untuned=1e9, tuned=1.5e9),
-    ("cuda", "contraction"): Rates(untuned=2e11, tuned=6e12),
-    ("cuda", "reduction"): Rates(untuned=5e10, tuned=1.5e11),
-    ("cuda", "elementwise"): Rates(untuned=1e11, tuned=2e11),
+    ("llvm", "contraction"): Rates(before=1.2e9, after=3e10),
+    ("llvm", "reduction"): Rates(before=8e8, after=2e9),
+    ("llvm", "elementwise"): Rates(before=1e9, after=1.5e9),
+    ("cuda", "contraction"): Rates(before=2e11, after=6e12),
+    ("cuda", "reduction"): Rates(before=5e10, after=1.5e11),
+    ("cuda", "elementwise"): Rates(before=1e11, after=2e11),
 }
 BYTES_PER_SECOND: dict[TargetKind, float] = {"llvm": 4e9, "cuda": 4e11}
 CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
@@ -61,32 +61,32 @@ _REDUCTIONS = ("pool", "softmax", "norm", "sum", "mean", "max", "min", "argmax",
 
 def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
     """Returns the expected time of one call with the default schedule."""
-    computing = task.flops / _rates(task, kind).untuned
+    computing = task.flops / _rates(task, kind).before
     return CALL_MS[kind] + max(computing, _moving_seconds(task, kind)) * 1e3
 
 
-def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
+def known_ms(task: ResolvedTask, kind: TargetKind) -> float:
     """Returns the present time of one call, measured if there are records of this task."""
-    lookup = resolved.lookup
-    if isinstance(lookup, ExactHit) or is_resumed(resolved.task.key, lookup):
+    lookup = task.lookup
+    if isinstance(lookup, ExactHit) or is_resumed(task.task.key, lookup):
         records = () if isinstance(lookup, Miss) else lookup.records
         best_ms = min((record.shrunk_ms for record in records), default=math.inf)
         if math.isfinite(best_ms):
             return best_ms
-    return prior_ms(resolved.task, kind)
+    return prior_ms(task.task, kind)
 
 
-def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
+def assumed_headroom(task: ResolvedTask, kind: TargetKind) -> float:
     """Returns the share of its time that a search is expected to save at best, 0 without a
     search."""
-    if resolved.is_settled:
+    if task.is_settled:
         return 0.0
-    match resolved.lookup:
+    match task.lookup:
         case TransferHit(distance=distance):
             over_neighbour = TRANSFER_HEADROOM + TRANSFER_HEADROOM_PER_DISTANCE * distance
-            return min(over_neighbour, _untuned_headroom(resolved.task, kind))
+            return min(over_neighbour, _untuned_headroom(task.task, kind))
         case ExactHit() | Miss():
-            return _untuned_headroom(resolved.task, kind)
+            return _untuned_headroom(task.task, kind)
 
 
 def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
@@ -108,19 +108,17 @@ def weight_of(task: TuningTask) -> int:
     return sum(max(sides.values()) for sides in calls.values())
 
 
-def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
+def starting_state(task: PlannedTask, kind: TargetKind) -> TaskState:
     """Returns the scheduler's state of a task before its first batch."""
     return TaskState(
-        weight=weight_of(planned.resolved.task),
-        prior_ms=known_ms(planned.resolved, kind),
+        weight=weight_of(task.resolved.task),
+        prior_ms=known_ms(task.resolved, kind),
         # A transferred schedule is not measured yet: its first batch is worth the most.
-        headroom=0.0
-        if planned.resolved.is_settled
-        else _untuned_headroom(planned.resolved.task, kind),
-        flops=planned.resolved.task.flops,
-        bytes_moved=planned.resolved.task.bytes_moved,
+        headroom=0.0 if task.resolved.is_settled else _untuned_headroom(task.resolved.task, kind),
+        flops=task.resolved.task.flops,
+        bytes_moved=task.resolved.task.bytes_moved,
         pace=PACES[kind],
-        sides=paying_sides(planned.resolved.task),
+        sides=paying_sides(task.resolved.task),
     )
 
 
@@ -137,7 +135,7 @@ def operator_class(operator: str) -> OperatorClass:
 def _untuned_headroom(task: TuningTask, kind: TargetKind) -> float:
     """Returns the share of a call that tuning may save. Its fixed part and its memory traffic
     stay."""
-    tuned_seconds = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
+    tuned_seconds = max(task.flops / _rates(task, kind).after, _moving_seconds(task, kind))
     saved_share = 1 - (CALL_MS[kind] + tuned_seconds * 1e3) / prior_ms(task, kind)
     return max(MIN_HEADROOM, saved_share)
 
@@ -145,7 +143,7 @@ def _untuned_headroom(task: TuningTask, kind: TargetKind) -> float:
 def _rates(task: TuningTask, kind: TargetKind) -> Rates:
     rates = RATES[kind, operator_class(task.operator)]
     factor = _width_factor(task.dtype)
-    return Rates(untuned=rates.untuned * factor, tuned=rates.tuned * factor)
+    return Rates(before=rates.before * factor, after=rates.after * factor)
 
 
 def _moving_seconds(task: TuningTask, kind: TargetKind) -> float:

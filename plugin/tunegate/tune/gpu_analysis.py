@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 
 SHARED_MEMORY = "TUNEGATE_SHARED_MEMORY_BYTES"
 """The variable that tells a child how much shared memory a block of a kernel may use."""
@@ -114,7 +114,7 @@ class _Block(NamedTuple):
     depth: int
     sums: int
     registers: int
-    spilled: int
+    spills: int
     shared_bytes: int
     sector_bytes: int
     reads: int
@@ -130,66 +130,66 @@ class KernelAnalysis:
         self._unrolled_steps = nest.unrolled_steps
         self._places = [place for place, _ in sorted(nest.axes, key=lambda pair: pair[1])]
         self._spatial, self._reduced = nest.spatial, nest.reduction_axes
-        fetched = dict(nest.fetches)
-        self._reads = [(operand, fetched[number]) for number, operand in enumerate(kernel.operands)]
+        places = dict(nest.fetches)
+        self._reads = [(operand, places[number]) for number, operand in enumerate(kernel.operands)]
         self._widths = nest.widths
 
-    def fits(self, decided: Decided) -> bool:
+    def fits(self, values: DecisionValues) -> bool:
         """Returns whether a block needs no more shared memory than it may have."""
-        return self._block(decided).shared_bytes <= self._limit
+        return self._block(values).shared_bytes <= self._limit
 
-    def share(self, decided: Decided) -> float:
+    def share(self, values: DecisionValues) -> float:
         """Returns the share of the card's peak that a candidate may reach, 0 to 1; 0 if a block
         needs more shared memory than it may have."""
-        block = self._block(decided)
+        block = self._block(values)
         if block.shared_bytes > self._limit:
             return 0.0
-        return self._peak_cycles(decided) / _cycles(block, self._card)
+        return self._peak_cycles(values) / _cycles(block, self._card)
 
-    def _block(self, decided: Decided) -> _Block:
+    def _block(self, values: DecisionValues) -> _Block:
         # A tile of a spatial loop: blocks, virtual threads, threads, and two levels in a thread.
-        # `staged` are the extents that a block works on, `own` those of one thread.
-        tiles = [decided[place] for place in self._spatial]
-        staged = [math.prod(decided[place][1:]) for place in self._places]
+        # `block_extents` are the extents that a block works on, `own` those of one thread.
+        tiles = [values[place] for place in self._spatial]
+        block_extents = [math.prod(values[place][1:]) for place in self._places]
         own = [
             tile[1] * tile[3] * tile[4] if len(tile) == _SPATIAL_LEVELS else 1
-            for tile in (decided[place] for place in self._places)
+            for tile in (values[place] for place in self._places)
         ]
         threads = math.prod(tile[2] for tile in tiles)
         sums = math.prod(own)
-        depth = math.prod(math.prod(decided[place][1:]) for place in self._reduced)
+        depth = math.prod(math.prod(values[place][1:]) for place in self._reduced)
         # For each operand: the bytes that a block brings to shared memory, in whole sectors of
         # global memory, and the numbers that a thread reads from there for its sums.
-        shared = sectors = reads = operands = fetches = 0
+        staged_bytes = sectors = reads = operands = fetches = 0
         for operand, place in self._reads:
-            extents = operand.extents(staged)
+            extents = operand.extents(block_extents)
             run = extents[-1] * operand.bytes
             rows = math.prod(extents[:-1])
-            shared += rows * run
+            staged_bytes += rows * run
             sectors += rows * -(-run // _SECTOR) * _SECTOR
-            fetches += -(-rows * extents[-1] // (threads * self._widths[decided[place][0]]))
-            loaded = math.prod(operand.extents(own))
-            operands += loaded
-            reads += loaded * depth
+            fetches += -(-rows * extents[-1] // (threads * self._widths[values[place][0]]))
+            numbers = math.prod(operand.extents(own))
+            operands += numbers
+            reads += numbers * depth
         registers = sums + min(operands, 64) + _OWN_REGISTERS
         return _Block(
             blocks=math.prod(tile[0] for tile in tiles),
             warps=-(-threads // _WARP),
-            steps=math.prod(decided[place][0] for place in self._reduced),
+            steps=math.prod(values[place][0] for place in self._reduced),
             depth=depth,
             sums=sums,
             registers=min(_MAX_REGISTERS, -(-registers // 8) * 8),
-            spilled=max(0, registers - _MAX_REGISTERS),
-            shared_bytes=shared * self._copies,
+            spills=max(0, registers - _MAX_REGISTERS),
+            shared_bytes=staged_bytes * self._copies,
             sector_bytes=sectors,
             reads=reads,
             fetches=fetches,
-            is_unrolled=sums * depth + reads <= self._unrolled_steps(decided),
+            is_unrolled=sums * depth + reads <= self._unrolled_steps(values),
         )
 
-    def _peak_cycles(self, decided: Decided) -> float:
+    def _peak_cycles(self, values: DecisionValues) -> float:
         """Returns the cycles of the task on a card that is always busy."""
-        whole = [math.prod(decided[place]) for place in self._places]
+        whole = [math.prod(values[place]) for place in self._places]
         sizes = [math.prod(operand.extents(whole)) * operand.bytes for operand, _ in self._reads]
         card = self._card
         computing = math.prod(whole) / (card.lanes * card.processors)
@@ -202,8 +202,8 @@ def analysis_of(nest: LoopNest | None, kernel: GpuKernel | None) -> KernelAnalys
     if nest is None or kernel is None or nest.is_of_warps:
         return None
     levels = {sum(place == one for place, _ in nest.order) for one, _ in nest.axes}
-    staged = {number for number, _ in nest.fetches}
-    if levels != {_SPATIAL_LEVELS, _REDUCED_LEVELS} or staged != {*range(len(kernel.operands))}:
+    fetches = {number for number, _ in nest.fetches}
+    if levels != {_SPATIAL_LEVELS, _REDUCED_LEVELS} or fetches != {*range(len(kernel.operands))}:
         return None
     return KernelAnalysis(nest, kernel)
 
@@ -230,7 +230,7 @@ def _round_cycles(block: _Block, card: Card, resident: int) -> float:
     warps = resident * block.warps
     sums = block.sums * block.depth
     looping = 0 if block.is_unrolled else _LOOP_INSTRUCTIONS * block.depth
-    spilling = _SPILL_INSTRUCTIONS * block.spilled * block.depth
+    spilling = _SPILL_INSTRUCTIONS * block.spills * block.depth
     instructions = sums + block.reads + _FETCH_INSTRUCTIONS * block.fetches + looping + spilling
     busy = max(
         warps * sums * _WARP / card.lanes,

@@ -116,13 +116,13 @@ def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -
 def _stall_length(history: Sequence[MeasuredBatch], *, noise: float) -> float:
     """Returns ln(candidates now / candidates at the last gain above the noise). It counts against
     the pace as much as the prior does; nothing else shows that a search is over."""
-    trials_so_far = since = history[0].trials
+    trials_so_far = trials_at_gain = history[0].trials
     for before, after in pairwise(history):
         trials_so_far += after.trials
         is_first = before.best_ms is None and after.best_ms is not None
-        if is_first or not since or _gain(before, after, noise=noise):
-            since = trials_so_far
-    return math.log(trials_so_far / since) if since else 0.0
+        if is_first or not trials_at_gain or _gain(before, after, noise=noise):
+            trials_at_gain = trials_so_far
+    return math.log(trials_so_far / trials_at_gain) if trials_at_gain else 0.0
 
 
 def _gain(before: MeasuredBatch, after: MeasuredBatch, *, noise: float) -> float:

@@ -25,7 +25,7 @@ _MOST_THREADS = "meta_schedule.thread_extent_high_inclusive"
 _OF_WARPS = "warp_execution"
 _FETCH = "meta_schedule.cooperative_fetch"
 _PIPELINE = "software_pipeline_stage"
-Decided = tuple[tuple[int, ...], ...]
+DecisionValues = tuple[tuple[int, ...], ...]
 """The values of each decision of a sketch."""
 
 
@@ -63,11 +63,11 @@ class LoopNest(msgspec.Struct, frozen=True):
         """The decisions of axes that are summed over."""
         return _by_depth(self.order)[1]
 
-    def unrolled_steps(self, decided: Decided) -> int:
+    def unrolled_steps(self, values: DecisionValues) -> int:
         """Returns the most steps of an unrolled loop."""
         if self.unrolled_by is None:
             return 1
-        return max(1, self.unrolls[decided[self.unrolled_by][0]])
+        return max(1, self.unrolls[values[self.unrolled_by][0]])
 
 
 @lru_cache

@@ -59,17 +59,17 @@ def known_schedules(
     neighbours do not count: a run that tunes one task gives neighbours to others, and the next run
     would elect anew. Tasks without a schedule do not count: a plan lists none for a model that the
     compiler refused, and the next run lists them all."""
-    measured = {
+    own_records = {
         task.key: own
         for outcome in outcomes
         for task in outcome.tasks
         if (own := tuple(record for record in task.records if record.key == task.key))
     }
     schedules: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
-    for resolved in tasks:
-        task = resolved.task
-        cached = getattr(resolved.lookup, "records", ())
-        records = measured.get(task.key) or [each for each in cached if each.key == task.key]
+    for resolved_task in tasks:
+        task = resolved_task.task
+        in_cache = getattr(resolved_task.lookup, "records", ())
+        records = own_records.get(task.key) or [each for each in in_cache if each.key == task.key]
         if not records:
             continue
         for use in task.uses:

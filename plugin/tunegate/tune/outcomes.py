@@ -75,10 +75,10 @@ these."""
 def tally(
     plan: TuningPlan | None,
     outcomes: Sequence[TuningOutcome],
-    unasked: Collection[TaskOnTarget] = frozenset(),
+    stale: Collection[TaskOnTarget] = frozenset(),
 ) -> TuningSummary:
     """Returns the summary. An outcome that came twice counts once. Without a plan nothing was done.
-    The `unasked` have schedules of an older toolchain alone, as far as outcomes say nothing."""
+    The `stale` ones have schedules of an older toolchain alone, as far as outcomes say nothing."""
     if plan is None:
         return TuningSummary(
             tasks=0,
@@ -93,7 +93,7 @@ def tally(
     # What the cache answered comes from the plan, what was done from the outcomes. A shard that was
     # sent twice is one; one that never came is a reason of its own why tuning stopped.
     by_shard = {outcome.shard: outcome for outcome in outcomes}
-    counts = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
+    counts = Counter(_kind(task.lookup) for task in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
     parts = partition_of(plan.resolution.tasks, outcomes)
@@ -120,7 +120,7 @@ def tally(
         kept=older["kept"],
         lost=older["lost"],
         still_lost=older["still-lost"],
-        not_asked=older["not-asked"] + len({*unasked} - {(x.key, x.target) for x in task_outcomes}),
+        not_asked=older["not-asked"] + len({*stale} - {(x.key, x.target) for x in task_outcomes}),
         tried_again=sum(
             x.key in exact_hits and x.trials > 0 and not x.older for x in task_outcomes
         ),
@@ -143,9 +143,9 @@ def unasked_tasks(plan: TuningPlan, origin: RecordOrigin) -> frozenset[TaskOnTar
 def built_with_older(builds: Iterable[CellBuilds]) -> set[TaskOnTarget]:
     """Returns the tasks that are built with schedules of an older toolchain."""
     return {
-        (task.key, built.cell.target)
-        for built in builds
-        for side in (built.base, built.head)
+        (task.key, build.cell.target)
+        for build in builds
+        for side in (build.base, build.head)
         for task in (side.tasks if side is not None else ())
         if task.source == "older"
     }
@@ -197,20 +197,20 @@ def _join_stop_reasons(reasons: set[str]) -> str:
 
 
 def known_after(
-    resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
+    tasks: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> frozenset[WorkloadKey]:
     """Returns the tasks that the next run has an answer for."""
-    keys = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
+    keys = {task.task.key for task in tasks if isinstance(task.lookup, ExactHit)}
     keys -= {o.key for outcome in outcomes for o in outcome.tasks if o.older == "not-asked"}
-    finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
-    return frozenset(keys | finished)
+    finished_keys = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
+    return frozenset(keys | finished_keys)
 
 
 def warmed_models(
-    resolved: Sequence[ResolvedTask], outcomes: Sequence[TuningOutcome]
+    resolved_tasks: Sequence[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> tuple[WarmedModel, ...]:
     """Returns every model on every target, in order."""
-    parts = partition_of(resolved, outcomes)
+    parts = partition_of(resolved_tasks, outcomes)
     known_tasks = parts.before | parts.now | parts.measured
     return tuple(
         WarmedModel(
@@ -221,33 +221,33 @@ def warmed_models(
             known=_count(of_model, known_tasks),
             measured=_count(of_model, parts.measured),
         )
-        for (model, target), of_model in sorted(tasks_of_models(resolved).items())
+        for (model, target), of_model in sorted(tasks_of_models(resolved_tasks).items())
     )
 
 
 def shippings(
     places: Iterable[ModelOnTarget],
     builds: Iterable[CellBuilds],
-    elected: Mapping[ModelOnTarget, CandidateBuild],
-    remembered: Collection[ModelOnTarget],
+    winners: Mapping[ModelOnTarget, CandidateBuild],
+    remembered_places: Collection[ModelOnTarget],
 ) -> tuple[WarmedShipping, ...]:
-    """Returns the candidate that each model ships with: by this run's build, or as an earlier run
-    `elected` it where that is `remembered`."""
-    built = {(build.cell.model, build.cell.target): build for build in builds}
+    """Returns the candidate that each model ships with: by this run's build, else one of the
+    `winners`, which an earlier run elected in `remembered_places`."""
+    build_of = {(build.cell.model, build.cell.target): build for build in builds}
     return tuple(
-        _of_build(built[where])
-        if where in built
-        else _of_elected(where, elected[where], is_remembered=where in remembered)
+        _of_build(build_of[where])
+        if where in build_of
+        else _of_elected(where, winners[where], is_remembered=where in remembered_places)
         for where in places
-        if where in built or where in elected
+        if where in build_of or where in winners
     )
 
 
-def _of_build(built: CellBuilds) -> WarmedShipping:
-    head = built.head or unbuilt("its file is missing")
+def _of_build(cell_builds: CellBuilds) -> WarmedShipping:
+    head = cell_builds.head or unbuilt("its file is missing")
     return WarmedShipping(
-        model=built.cell.model,
-        target=built.cell.target,
+        model=cell_builds.cell.model,
+        target=cell_builds.cell.target,
         title="" if head.error else head.title,
         estimates=() if head.error else head.error_estimate,
         is_drawn=not any(each.is_given for each in head.inputs),
@@ -263,8 +263,8 @@ def _trouble(head: Build) -> Iterator[str]:
         yield f"built without transferred schedules, with them: {head.without_picks}"
     if head.without_graphs:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
-    refused = head.choice.refused if head.choice is not None else ()
-    yield from (f"{each.title}: {each.reason}" for each in refused if not each.is_lasting)
+    refusals = head.choice.refused if head.choice is not None else ()
+    yield from (f"{each.title}: {each.reason}" for each in refusals if not each.is_lasting)
 
 
 def _of_elected(
@@ -304,28 +304,26 @@ class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
     untuned: frozenset[TaskOnTarget]
 
 
-def partition_of(
-    resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
-) -> TaskPartition:
+def partition_of(tasks: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]) -> TaskPartition:
     """Returns the parts after these outcomes, or by the cache alone if there are none."""
-    tasks = {(task.key, task.target): task for outcome in outcomes for task in outcome.tasks}
+    outcome_of = {(task.key, task.target): task for outcome in outcomes for task in outcome.tasks}
     parts: dict[str, set[TaskOnTarget]] = {each: set() for each in TaskPartition.__struct_fields__}
-    for each in resolved:
+    for each in tasks:
         identity = (each.task.key, each.task.target)
-        parts[next(_part(each, tasks.get(identity)))].add(identity)
+        parts[next(_part(each, outcome_of.get(identity)))].add(identity)
     return TaskPartition(**{name: frozenset(keys) for name, keys in parts.items()})
 
 
-def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
+def _part(task: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
     """Returns the first part that fits."""
-    if isinstance(resolved.lookup, ExactHit):
+    if isinstance(task.lookup, ExactHit):
         is_asked = outcome is None or outcome.older != "not-asked"
         yield "before" if is_asked else "older"
     if outcome is not None and answers_next_run(outcome):
         yield "now" if outcome.trials else "measured"
-    if resolved.is_waiting:
+    if task.is_waiting:
         yield "waiting"
     is_tried = outcome is not None and outcome.trials > 0 and outcome.stopped != "failed"
-    if is_tried or is_resumed(resolved.task.key, resolved.lookup):
+    if is_tried or is_resumed(task.task.key, task.lookup):
         yield "begun"
     yield "untuned"

@@ -46,11 +46,11 @@ def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) 
         for number, again in alone.items()
         if again.status == "ok" and together[number].status == "ok"
     }
-    off = error({number: _median(together[number]) for number in both}, both)
-    factor = correction(off)
+    batch_error = error({number: _median(together[number]) for number in both}, both)
+    factor = correction(batch_error)
     return CheckedBatch(
         results=tuple(alone.get(r.number) or _correct_times(r, factor) for r in results),
-        error=off,
+        error=batch_error,
         failures=sum(
             together[number].status in _BESIDE_OTHERS and again.status == "ok"
             for number, again in alone.items()
@@ -97,9 +97,9 @@ class Parallelism:
 
     def note_alone(self, workload: str, results: Sequence[Measured]) -> None:
         """Books a batch whose candidates each had the device alone."""
-        busy = sum(result.build_seconds + result.run_seconds for result in results)
-        waited = sum(result.waited_seconds for result in results)
-        if waited > _WORTH_IT * busy:
+        busy_seconds = sum(result.build_seconds + result.run_seconds for result in results)
+        waiting_seconds = sum(result.waited_seconds for result in results)
+        if waiting_seconds > _WORTH_IT * busy_seconds:
             self._adjust(workload, error=0.0, failures=0)
 
     def note_beside(self, workload: str, batch: CheckedBatch) -> None:
@@ -116,8 +116,8 @@ class Parallelism:
         if not self._errors:
             return (f"{at_once}; too few were timed again alone to tell how far off that is",)
         off = f"{statistics.fmean(self._errors):.1%}"
-        checked = f"the check found their times off by {off} on average, and they were corrected"
-        return (f"{at_once}; {checked}",)
+        check_note = f"the check found their times off by {off} on average, and they were corrected"
+        return (f"{at_once}; {check_note}",)
 
     def _adjust(self, workload: str, *, error: float, failures: int) -> None:
         before = self._degree_of(workload)
@@ -171,8 +171,8 @@ def adjust_degree(
         ceiling = int(wider * (2 - policy.decrease) / 2) if wider < degree.ceiling else wider
         fallen = min(int(wider * (1 - policy.decrease)), degree.now - 1)
         return Degree(now=max(1, fallen), ceiling=max(1, ceiling))
-    way = (degree.ceiling - wider) / 2 if wider < degree.ceiling else wider - degree.ceiling
-    step = min(max(way, policy.least_step), policy.most_step)
+    distance = (degree.ceiling - wider) / 2 if wider < degree.ceiling else wider - degree.ceiling
+    step = min(max(distance, policy.least_step), policy.most_step)
     return Degree(now=min(int(wider + step), max(1, most)), ceiling=degree.ceiling)
 
 
@@ -210,10 +210,10 @@ def pick_results_to_check(shares: Sequence[float], rng: random.Random) -> tuple[
     fifth of the batch. A share is a candidate's device time over the time of its measurement."""
     if len(shares) < MIN_TO_CHECK:
         return ()
-    odd = outliers(shares)
-    count = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
-    others = [place for place in range(len(shares)) if place not in odd]
-    return tuple(sorted([*odd, *rng.sample(others, count - len(odd))]))
+    outlier_places = outliers(shares)
+    count = max(len(outlier_places), math.ceil(SAMPLE_SHARE * len(shares)))
+    others = [place for place in range(len(shares)) if place not in outlier_places]
+    return tuple(sorted([*outlier_places, *rng.sample(others, count - len(outlier_places))]))
 
 
 def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> float | None:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tunegate.tune.gpu_analysis import GpuKernel, KernelAnalysis, analysis_of
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate_cache.format.decompression import decompress
 
 
@@ -54,7 +54,7 @@ class TaskExperience(msgspec.Struct, frozen=True):
 
     name: str
     sketches: tuple[Sketch, ...]
-    rows: tuple[tuple[int, float, Decided], ...]
+    rows: tuple[tuple[int, float, DecisionValues], ...]
     kind: str = ""
     layer: str = ""
     workload: str = ""
@@ -81,17 +81,17 @@ class _Tile(NamedTuple):
     axis: float
 
 
-def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
+def nest_columns(sketch: Sketch, values: DecisionValues) -> list[float]:
     """Returns the features of the loops: (`NEST_COLUMNS`,) floats, all NaN without a loop nest. The
     last three are the share of registers that holds the sums, how full these are, and the size of a
     register. A tile that needs more registers than exist is slower by an order of magnitude on any
     target."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
-    tile = _tile(sketch.nest, decided, sketch.lanes)
+    tile = _tile(sketch.nest, values, sketch.lanes)
     lanes, widest = round(2**tile.lanes), sketch.registers.lanes
     registers = math.ceil(lanes / widest)
-    unroll = _log([sketch.nest.unrolled_steps(decided)])
+    unroll = _log([sketch.nest.unrolled_steps(values)])
     steps = tile.inner - tile.lanes
     body = steps + tile.reduced_inner
     return [
@@ -121,13 +121,13 @@ GPU_COLUMNS = 4
 
 
 def gpu_columns(
-    nest: LoopNest | None, analysis: KernelAnalysis | None, decided: Decided
+    nest: LoopNest | None, analysis: KernelAnalysis | None, values: DecisionValues
 ) -> list[float]:
     """Returns what a GPU makes of the tiles: (`GPU_COLUMNS`,) floats, NaN where it is unknown. The
     share of the card's peak by analysis, then blocks, virtual threads and threads as base-2
     logarithms."""
-    share = math.nan if analysis is None else analysis.share(decided)
-    tiles = [] if nest is None else [decided[place] for place in nest.spatial]
+    share = math.nan if analysis is None else analysis.share(values)
+    tiles = [] if nest is None else [values[place] for place in nest.spatial]
     if not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
         return [share, math.nan, math.nan, math.nan]
     return [share, *(_log([tile[level] for tile in tiles]) for level in range(3))]
@@ -138,25 +138,25 @@ def columns_of(task: TaskExperience) -> list[list[float]]:
     sketches, is_of_gpu = task.sketches, task.is_of_gpu
     analyses = [analysis_of(sketch.nest, sketch.kernel) for sketch in sketches]
     return [
-        nest_columns(sketches[number], decided)
-        + (gpu_columns(sketches[number].nest, analyses[number], decided) if is_of_gpu else [])
-        for number, _, decided in task.rows
+        nest_columns(sketches[number], values)
+        + (gpu_columns(sketches[number].nest, analyses[number], values) if is_of_gpu else [])
+        for number, _, values in task.rows
     ]
 
 
-def innermost(sketch: Sketch, decided: Decided) -> Decided:
+def innermost(sketch: Sketch, values: DecisionValues) -> DecisionValues:
     """Returns the decisions that matter most: how much of each axis the innermost loops do. Without
     a loop nest, all decisions."""
     if sketch.nest is None:
-        return decided
-    return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
+        return values
+    return ((*(values[place][-1] for place in sketch.nest.spatial),),)
 
 
-def _tile(nest: LoopNest, decided: Decided, lanes: int) -> _Tile:
+def _tile(nest: LoopNest, values: DecisionValues, lanes: int) -> _Tile:
     spatial = nest.spatial
-    deepest = len(decided[spatial[0]])
-    inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
-    middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
+    deepest = len(values[spatial[0]])
+    inner = [values[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
+    middle = [values[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
     last = nest.order[-1][0]
     inner[-1] *= lanes
     return _Tile(
@@ -165,10 +165,10 @@ def _tile(nest: LoopNest, decided: Decided, lanes: int) -> _Tile:
         inner=_log(inner),
         middle=_log(middle),
         middle_last=_log(middle[-1:]),
-        outer=sum(_log(decided[p][:-2]) for p in spatial),
-        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduction_axes),
-        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduction_axes),
-        axis=_log(decided[last]) + _log([lanes]),
+        outer=sum(_log(values[p][:-2]) for p in spatial),
+        reduced_inner=sum(_log(values[p][-1:]) for p in nest.reduction_axes),
+        reduced_outer=sum(_log(values[p][:-1]) for p in nest.reduction_axes),
+        axis=_log(values[last]) + _log([lanes]),
     )
 
 
@@ -224,9 +224,9 @@ class Prior:
         columns of their loop nest, and on a GPU with what that makes of it. A sample without a nest
         gets the mean."""
         columns = self._columns_of(rows)
-        expected = self._fit.trees.predict(columns)
+        ratios = self._fit.trees.predict(columns)
         is_unknown = np.isnan(columns[:, :NEST_COLUMNS]).all(axis=1)
-        return np.where(is_unknown, self._fit.mean, expected)
+        return np.where(is_unknown, self._fit.mean, ratios)
 
     def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Returns a mask (n,) bool: whether each sample has a loop nest near the fitted data."""
@@ -286,15 +286,15 @@ class BoostedTrees:
         parameters: Mapping[str, Any],
         *,
         rounds: int,
-        expected: np.ndarray | None = None,
+        baseline: np.ndarray | None = None,
     ) -> None:
         # Imported on first fit: it is a sixth of a search's start.
         import xgboost  # noqa: PLC0415
 
-        matrix = xgboost.DMatrix(features, labels, base_margin=expected)
+        matrix = xgboost.DMatrix(features, labels, base_margin=baseline)
         self._trees = xgboost.train({**_DEFAULTS, **parameters}, matrix, rounds)
 
-    def predict(self, features: np.ndarray, expected: np.ndarray | None = None) -> np.ndarray:
+    def predict(self, features: np.ndarray, baseline: np.ndarray | None = None) -> np.ndarray:
         import xgboost  # noqa: PLC0415
 
-        return np.asarray(self._trees.predict(xgboost.DMatrix(features, base_margin=expected)))
+        return np.asarray(self._trees.predict(xgboost.DMatrix(features, base_margin=baseline)))

@@ -28,21 +28,21 @@ class PriorResults:
     """`device` and `toolchain` are those that the run measures with."""
 
     def __init__(
-        self, planned: PlannedTask, device: DeviceFingerprint, toolchain: Toolchain
+        self, planned_task: PlannedTask, device: DeviceFingerprint, toolchain: Toolchain
     ) -> None:
-        self._task, self._lookup = planned.resolved.task, planned.resolved.lookup
+        self._task, self._lookup = planned_task.resolved.task, planned_task.resolved.lookup
         self._device, self._toolchain = device, toolchain
         if isinstance(self._lookup, ExactHit):
             # The planning machine may have ranked them for another device or toolchain.
-            ranked = sorted(
+            records = sorted(
                 self._lookup.records,
                 key=lambda record: (not self._is_here(record), not self._is_current(record)),
             )
-            self._lookup = msgspec.structs.replace(self._lookup, records=tuple(ranked))
-        self.claims = planned.resolved.claims
-        self._is_settled = planned.resolved.is_settled
-        self._is_searched = bool(planned.trials) and not self._is_settled
-        self._skipped = planned.resolved.skipped
+            self._lookup = msgspec.structs.replace(self._lookup, records=tuple(records))
+        self.claims = planned_task.resolved.claims
+        self._is_settled = planned_task.resolved.is_settled
+        self._is_searched = bool(planned_task.trials) and not self._is_settled
+        self._skipped = planned_task.resolved.skipped
 
     @property
     def is_served(self) -> bool:
@@ -81,7 +81,7 @@ class PriorResults:
     def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
         """Returns the schedules to try before any search, without those that have lost to the
         default schedule with this toolchain."""
-        claimed = self.claims.records if self.claims is not None else ()
+        claims = self.claims.records if self.claims is not None else ()
         candidates: list[tuple[Origin, TuningRecord]] = []
         slow = self._slower_than_default()
         match self._lookup:
@@ -95,7 +95,7 @@ class PriorResults:
                 candidates = [("transfer", record) for record in records]
             case _:
                 pass
-        candidates += [("own-zone" if self._is_own(r) else "transfer", r) for r in claimed]
+        candidates += [("own-zone" if self._is_own(r) else "transfer", r) for r in claims]
         return tuple(
             (origin, schedule_of(record))
             for origin, record in candidates
@@ -126,8 +126,8 @@ class PriorResults:
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
         is_known = isinstance(lookup, ExactHit) and bool(records) and not self._has_only_older
         best_ms = records[0].median_ms if is_known else None
-        unmeasured: Origin = "older" if self._has_only_older else "transfer"
-        source: Origin = "exact" if is_known else unmeasured if records else "default"
+        unproven_source: Origin = "older" if self._has_only_older else "transfer"
+        source: Origin = "exact" if is_known else unproven_source if records else "default"
         return TaskOutcome(
             key=self._task.key,
             target=self._task.target,
@@ -142,12 +142,12 @@ class PriorResults:
             older="not-asked" if self._has_only_older and self._skipped != "behind" else "",
         )
 
-    def result(self, confirmed: Sequence[Origin]) -> Older:
+    def result(self, origins: Sequence[Origin]) -> Older:
         """Returns the result for schedules of an older toolchain, by where this run's confirmed
         ones came from, best first. A claim may be faster than either of the two."""
         if not self.is_outdated or not isinstance(self._lookup, ExactHit):
             return ""
-        if next((each for each in confirmed if each in ("exact", "default")), "") == "exact":
+        if next((each for each in origins if each in ("exact", "default")), "") == "exact":
             return "kept"
         return "lost" if self._lookup.records[0].template else "still-lost"
 

@@ -35,13 +35,13 @@ def adapt(
     to its loops, None if they cannot apply. A tile of unknown extent stays."""
     if [index for index, _ in decisions] != [instruction.index for instruction in template]:
         return None
-    adapted: list[Decision] = []
+    refits: list[Decision] = []
     for (index, values), instruction in zip(decisions, template, strict=True):
-        fitted = _fit_tile(values, instruction)
-        if fitted is None:
+        tile = _fit_tile(values, instruction)
+        if tile is None:
             return None
-        adapted.append((index, fitted))
-    return tuple(adapted)
+        refits.append((index, tile))
+    return tuple(refits)
 
 
 def _fit_tile(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[int, ...] | None:
@@ -83,14 +83,14 @@ def _nearest_factors(extent: int, inner: tuple[int, ...], max_innermost: int) ->
 def _with_one_more(
     best: dict[int, tuple[float, tuple[int, ...]]], target_factor: int
 ) -> dict[int, tuple[float, tuple[int, ...]]]:
-    extended: dict[int, tuple[float, tuple[int, ...]]] = {}
+    longer: dict[int, tuple[float, tuple[int, ...]]] = {}
     for remaining, (cost, factors) in best.items():
         for factor in _divisors(remaining):
             choice = (cost + abs(math.log2(factor / target_factor)), (factor, *factors))
             rest = remaining // factor
-            if rest not in extended or choice < extended[rest]:
-                extended[rest] = choice
-    return extended
+            if rest not in longer or choice < longer[rest]:
+                longer[rest] = choice
+    return longer
 
 
 @lru_cache(maxsize=4096)

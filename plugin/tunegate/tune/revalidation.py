@@ -52,18 +52,18 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
 
 def challenges(
     tasks: Iterable[TuningTask],
-    imported: Mapping[WorkloadKey, Lookup],
-    cached: Mapping[WorkloadKey, Lookup],
+    foreign_lookups: Mapping[WorkloadKey, Lookup],
+    own_lookups: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Challenge, ...]:
     """Returns, for every task, the best few schedules that the zone lacks. That the default
     schedule won is an answer too, where the zone has none."""
     pairs = []
     for task in tasks:
-        schedules = _schedules(cached.get(task.key))
-        have = {_identity(record) for record in schedules}
-        theirs = _records(imported.get(task.key))
-        new = [r for r in theirs if r.template and _identity(r) not in have][:BEST_OF_EACH]
-        if theirs and not theirs[0].template and not _records(cached.get(task.key)):
+        schedules = _schedules(own_lookups.get(task.key))
+        own_schedules = {_identity(record) for record in schedules}
+        theirs = _records(foreign_lookups.get(task.key))
+        new = [r for r in theirs if r.template and _identity(r) not in own_schedules][:BEST_OF_EACH]
+        if theirs and not theirs[0].template and not _records(own_lookups.get(task.key)):
             new.insert(0, theirs[0])
         if new:
             pairs.append(
@@ -103,26 +103,26 @@ def results_of(
 def _result_of(
     challenge: Challenge, outcome: TaskOutcome | None
 ) -> tuple[Revalidated, TuningRecord | None]:
-    claimed = challenge.challengers[0]
+    claim = challenge.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
-        return _build_revalidated(challenge, claimed, "not-measured", None, outcome), None
+        return _build_revalidated(challenge, claim, "not-measured", None, outcome), None
     challengers = {_identity(r): r for r in challenge.challengers}
-    measured = [r for r in outcome.records if _identity(r) in challengers]
-    if not measured:
-        rejected = _build_revalidated(challenge, claimed, "rejected", None, outcome)
-        return msgspec.structs.replace(rejected, reason=_reason_of(outcome)), None
-    best = min(measured, key=lambda record: record.median_ms)
-    default = next((record for record in measured if not record.template), None)
+    results = [r for r in outcome.records if _identity(r) in challengers]
+    if not results:
+        revalidation = _build_revalidated(challenge, claim, "rejected", None, outcome)
+        return msgspec.structs.replace(revalidation, reason=_reason_of(outcome)), None
+    best = min(results, key=lambda record: record.median_ms)
+    default = next((record for record in results if not record.template), None)
     if default is not None and not _beats_default(best, outcome):
         best = default
-    claimed = challengers[_identity(best)]
+    claim = challengers[_identity(best)]
     others = [
         r.median_ms for r in outcome.records if r.template and _identity(r) not in challengers
     ]
     is_worth = not best.template or _beats_default(best, outcome)
     if not is_worth or any(best.median_ms >= other for other in others):
-        return _build_revalidated(challenge, claimed, "slower", best, outcome), None
-    return _build_revalidated(challenge, claimed, "taken", best, outcome), best
+        return _build_revalidated(challenge, claim, "slower", best, outcome), None
+    return _build_revalidated(challenge, claim, "taken", best, outcome), best
 
 
 def _reason_of(outcome: TaskOutcome) -> str:
@@ -138,9 +138,9 @@ def _beats_default(record: TuningRecord, outcome: TaskOutcome) -> bool:
 
 def _build_revalidated(
     challenge: Challenge,
-    claimed: TuningRecord,
+    claim: TuningRecord,
     status: RevalidationStatus,
-    measured: TuningRecord | None,
+    result: TuningRecord | None,
     outcome: TaskOutcome | None,
 ) -> Revalidated:
     incumbent = None if challenge.incumbent is None else _identity(challenge.incumbent)
@@ -151,12 +151,12 @@ def _build_revalidated(
         name=challenge.task.uses[0].name,
         key=challenge.task.key,
         status=status,
-        claimed_ms=claimed.median_ms,
-        measured_ms=None if measured is None else measured.median_ms,
+        claimed_ms=claim.median_ms,
+        measured_ms=None if result is None else result.median_ms,
         incumbent_ms=beside if beside is not None else default_ms,
-        is_implausible=measured is not None
-        and measured.device.name == claimed.device.name
-        and measured.median_ms > IMPLAUSIBLE_RATIO * claimed.median_ms,
+        is_implausible=result is not None
+        and result.device.name == claim.device.name
+        and result.median_ms > IMPLAUSIBLE_RATIO * claim.median_ms,
     )
 
 

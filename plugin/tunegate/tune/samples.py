@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tunegate.tune.gpu_analysis import Analysis, analysis_of
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.prior import NEST_COLUMNS, Sketch, gpu_columns, innermost, nest_columns
 from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
@@ -132,12 +132,12 @@ class SampleSpace:
         origin = self._rng.choice(origins)
         goal = self._rng.choice([place for place in range(sampling.n) if place != origin])
         factor = self._rng.choice(_divisors_above_one(values[origin]))
-        moved = list(values)
-        moved[origin] //= factor
-        moved[goal] *= factor
-        if sampling.max_innermost and moved[-1] > sampling.max_innermost:
+        tile = list(values)
+        tile[origin] //= factor
+        tile[goal] *= factor
+        if sampling.max_innermost and tile[-1] > sampling.max_innermost:
             return values
-        return tuple(moved)
+        return tuple(tile)
 
 
 @lru_cache(maxsize=4096)
@@ -193,23 +193,23 @@ class SampleFeatures:
         return Analysis(NEST_COLUMNS) if any(self._analyses.values()) else None
 
     def of(self, sample: ScheduleSample) -> list[float]:
-        sketch, decided = self._sketches[sample.template], _decisions_of(sample)
-        columns = nest_columns(sketch, decided)
+        sketch, values = self._sketches[sample.template], _values_of(sample)
+        columns = nest_columns(sketch, values)
         if self._is_of_gpu:
-            columns += gpu_columns(sketch.nest, self._analyses[sample.template], decided)
+            columns += gpu_columns(sketch.nest, self._analyses[sample.template], values)
         return columns + self._own_columns(sample)
 
-    def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
+    def kind(self, sample: ScheduleSample) -> tuple[str, DecisionValues]:
         """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
-        return sample.template, innermost(self._sketches[sample.template], _decisions_of(sample))
+        return sample.template, innermost(self._sketches[sample.template], _values_of(sample))
 
     def is_hopeless(self, sample: ScheduleSample, kind: str) -> bool:
         """Returns whether a sample is not worth compiling for a target of this kind."""
-        decided, nest = _decisions_of(sample), self._sketches[sample.template].nest
+        values, nest = _values_of(sample), self._sketches[sample.template].nest
         if kind != "cuda":
-            return is_bloated(nest, decided)
+            return is_bloated(nest, values)
         analysis = self._analyses[sample.template]
-        return exceeds_a_gpu(nest, decided) or (analysis is not None and not analysis.fits(decided))
+        return exceeds_a_gpu(nest, values) or (analysis is not None and not analysis.fits(values))
 
     def _own_columns(self, sample: ScheduleSample) -> list[float]:
         sampling = self._templates[sample.template]
@@ -228,7 +228,7 @@ class SampleFeatures:
         return columns + _volumes(volumes)
 
 
-def _decisions_of(sample: ScheduleSample) -> Decided:
+def _values_of(sample: ScheduleSample) -> DecisionValues:
     return tuple(values for _, values in sample.decisions)
 
 
@@ -257,19 +257,19 @@ def _pad_levels(values: Sequence[float]) -> list[float]:
 MAX_STATEMENTS = 255
 
 
-def is_bloated(nest: LoopNest | None, decided: Decided) -> bool:
-    return nest is not None and copied_statements(nest, decided) > MAX_STATEMENTS
+def is_bloated(nest: LoopNest | None, values: DecisionValues) -> bool:
+    return nest is not None and copied_statements(nest, values) > MAX_STATEMENTS
 
 
-def copied_statements(nest: LoopNest, decided: Decided) -> int:
+def copied_statements(nest: LoopNest, values: DecisionValues) -> int:
     """Returns the vectors that the unrolled copy of an output tile moves, 0 without a copy or if
     the copy is a loop."""
     if nest.copied_at is None:
         return 0
-    tile = math.prod(math.prod(decided[place][nest.copied_at + 1 :]) for place in nest.spatial)
+    tile = math.prod(math.prod(values[place][nest.copied_at + 1 :]) for place in nest.spatial)
     innermost, _ = nest.order[-1]
-    vectors = tile // decided[innermost][-1]
-    return vectors if vectors <= nest.unrolled_steps(decided) else 0
+    vectors = tile // values[innermost][-1]
+    return vectors if vectors <= nest.unrolled_steps(values) else 0
 
 
 # The threads and registers of a sample on a GPU. A block with fewer threads than a warp, or with
@@ -286,10 +286,10 @@ _GPU_LEVELS = 5
 tensor cores has blocks twice, warps, and two inside a warp."""
 
 
-def exceeds_a_gpu(nest: LoopNest | None, decided: Decided) -> bool:
+def exceeds_a_gpu(nest: LoopNest | None, values: DecisionValues) -> bool:
     """Returns whether a block has too few or too many threads, or the sums alone need more
     registers than there are."""
-    tiles = [decided[place] for place in nest.spatial] if nest is not None else []
+    tiles = [values[place] for place in nest.spatial] if nest is not None else []
     if nest is None or not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
         return False
     threads = math.prod(tile[2] for tile in tiles) * (_WARP if nest.is_of_warps else 1)

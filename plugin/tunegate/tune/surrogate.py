@@ -33,12 +33,11 @@ _HALF_TRUSTED = 16
 
 
 class _LabelledRows(NamedTuple):
-    """Rows, (n, columns) float32, their labels (n,), and for each the prediction that does not use
-    its label, (n,)."""
+    """Rows, (n, columns) float32, their labels (n,), and predictions made without these, (n,)."""
 
     features: np.ndarray
     labels: np.ndarray
-    expected: np.ndarray
+    baseline: np.ndarray
 
     def only(self, rows: np.ndarray) -> _LabelledRows:
         return _LabelledRows(*(part[rows] for part in self))
@@ -78,13 +77,13 @@ class Surrogate:
         features = np.array(self._rows, dtype=np.float32)
         trials = []
         for expect in self._expectations(float(np.mean(labels))):
-            labelled = _LabelledRows(features, labels, expect(self._rows))
-            trials.append((_evidence(labelled), labelled, expect))
-        self.evidence, labelled, expect = max(trials, key=lambda one: one[0])
+            data = _LabelledRows(features, labels, expect(self._rows))
+            trials.append((_evidence(data), data, expect))
+        self.evidence, data, expect = max(trials, key=lambda trial: trial[0])
         if self.evidence < MIN_CORRELATION:
             prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
-        correct = _correction(labelled)
+        correct = _correction(data)
         return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Expectation, labels: np.ndarray) -> bool:
@@ -93,8 +92,8 @@ class Surrogate:
         would have rejected."""
         if len(self._rows) < _ENOUGH_TO_DOUBT:
             return True
-        expected = prior.ratios(self._rows).tolist()
-        return rank_correlation(expected, labels.tolist()) > 0
+        ratios = prior.ratios(self._rows).tolist()
+        return rank_correlation(ratios, labels.tolist()) > 0
 
     def _expectations(self, average: float) -> Iterator[Score]:
         """Yields the predictions that the trees may correct: the prior's, and the task's average.
@@ -105,29 +104,29 @@ class Surrogate:
             yield lambda rows: np.full(len(rows), average)
 
 
-def _evidence(labelled: _LabelledRows) -> float:
-    fold = np.arange(len(labelled.labels)) % _FOLDS
-    predicted = np.zeros(len(labelled.labels))
+def _evidence(rows: _LabelledRows) -> float:
+    fold = np.arange(len(rows.labels)) % _FOLDS
+    scores = np.zeros(len(rows.labels))
     for number in range(_FOLDS):
         mask = fold == number
-        correct = _correction(labelled.only(~mask))
-        predicted[mask] = correct(labelled.features[mask], labelled.expected[mask])
-    return rank_correlation(predicted.tolist(), labelled.labels.tolist())
+        correct = _correction(rows.only(~mask))
+        scores[mask] = correct(rows.features[mask], rows.baseline[mask])
+    return rank_correlation(scores.tolist(), rows.labels.tolist())
 
 
-def _correction(labelled: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _correction(rows: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Returns a function from features and predictions to corrected predictions."""
     trees = BoostedTrees(
-        labelled.features,
-        labelled.labels,
+        rows.features,
+        rows.labels,
         _SURROGATE_PARAMETERS,
         rounds=_ROUNDS,
-        expected=labelled.expected,
+        baseline=rows.baseline,
     )
-    weight = correction_weight(len(labelled.labels))
+    weight = correction_weight(len(rows.labels))
 
-    def correct(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        return np.asarray(expected + weight * (trees.predict(features, expected) - expected))
+    def correct(features: np.ndarray, baseline: np.ndarray) -> np.ndarray:
+        return np.asarray(baseline + weight * (trees.predict(features, baseline) - baseline))
 
     return correct
 
@@ -158,16 +157,16 @@ class SamplePools:
         self._samples, self._features, self._kind = samples, features, kind
 
     def draw_pool(
-        self, good: Sequence[ScheduleSample], measured: Collection[ScheduleSample]
+        self, good: Sequence[ScheduleSample], past: Collection[ScheduleSample]
     ) -> tuple[list[ScheduleSample], bool]:
         """Returns a pool without seen samples, and whether the space is exhausted."""
         pool = self._samples.pool(good, POOL)
-        worthwhile = dict.fromkeys(self._worth_compiling(pool, measured))
+        worthwhile = dict.fromkeys(self._worth_compiling(pool, past))
         for _ in range(_MORE_DRAWS if self._kind == "cuda" else 0):
             if len(pool) < POOL or len(worthwhile) >= POOL:
                 break
             pool = self._samples.pool(good, POOL)
-            worthwhile |= dict.fromkeys(self._worth_compiling(pool, measured))
+            worthwhile |= dict.fromkeys(self._worth_compiling(pool, past))
         return list(worthwhile), len(pool) < POOL
 
     def breed(
@@ -175,21 +174,21 @@ class SamplePools:
         score: Score,
         samples: Sequence[ScheduleSample],
         good: Sequence[ScheduleSample],
-        measured: Collection[ScheduleSample],
+        past: Collection[ScheduleSample],
     ) -> dict[ScheduleSample, float]:
         """Returns the scores of these samples, and of others bred from the best-scored ones as if
         those had been measured."""
         scores = self._scores(score, samples)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(GOOD, scores, key=scores.__getitem__)]
-            pool, _ = self.draw_pool(parents, measured)
+            pool, _ = self.draw_pool(parents, past)
             scores |= self._scores(score, [sample for sample in pool if sample not in scores])
         return scores
 
     def _worth_compiling(
-        self, pool: Sequence[ScheduleSample], measured: Collection[ScheduleSample]
+        self, pool: Sequence[ScheduleSample], past: Collection[ScheduleSample]
     ) -> list[ScheduleSample]:
-        new = (sample for sample in pool if sample not in measured)
+        new = (sample for sample in pool if sample not in past)
         return [each for each in new if not self._features.is_hopeless(each, self._kind)]
 
     def _scores(

@@ -34,7 +34,7 @@ class TaskHistory:
 
     def __init__(
         self,
-        planned: PlannedTask,
+        planned_task: PlannedTask,
         *,
         device: DeviceFingerprint,
         toolchain: Toolchain,
@@ -42,18 +42,18 @@ class TaskHistory:
         most_trials: int | None = None,
     ) -> None:
         """`most_trials` are enough where they bear out what was expected."""
-        self.planned = planned
+        self.planned = planned_task
         self._most_trials = most_trials
         self._predictions: list[Prediction] = []
-        self.before = PriorResults(planned, device, toolchain)
-        self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
-        self.task = planned.resolved.task
+        self.before = PriorResults(planned_task, device, toolchain)
+        self._prior = starting_state(planned_task, "cuda" if device.kind == "cuda" else "llvm")
+        self.task = planned_task.resolved.task
         self._device, self._toolchain, self._source = device, toolchain, source
         self.trials = 0
         self.seconds = 0.0
         self.search_seconds = 0.0
         # A task too small to search has its default schedule measured, and nothing else.
-        self.exhausted = not planned.trials
+        self.exhausted = not planned_task.trials
         self.is_started = False
         self.is_disturbed = False
         """Something outside ended a measurement, such as a lack of memory."""
@@ -88,7 +88,8 @@ class TaskHistory:
 
     @property
     def best_ms(self) -> float | None:
-        times = [t for t in (self.default_ms, self._best_record_ms()) if t is not None]
+        best_record_ms = None if self.best is None else self.best.median_ms
+        times = [t for t in (self.default_ms, best_record_ms) if t is not None]
         return min(times) if times else None
 
     @property
@@ -100,31 +101,31 @@ class TaskHistory:
         """Returns the schedules that this run has measured, with their milliseconds."""
         return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
 
-    def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+    def enter(self, candidate: Candidate, result: Measured, now: int) -> TuningRecord:
         """Books a result and returns the record to publish. The default schedule is a candidate
         with an empty template."""
         before = self.best_ms
-        self.seconds += measured.build_seconds + measured.run_seconds
-        self.is_disturbed = self.is_disturbed or measured.from_outside
-        if measured.status != "ok":
-            self._failures[measured.status] += 1
-            self._detail = self._detail or measured.detail
+        self.seconds += result.build_seconds + result.run_seconds
+        self.is_disturbed = self.is_disturbed or result.from_outside
+        if result.status != "ok":
+            self._failures[result.status] += 1
+            self._detail = self._detail or result.detail
         elif candidate.origin == "default":
-            self.default_ms = measured.median_ms
+            self.default_ms = result.median_ms
         if self._incumbent is not None and candidate.origin == "exact":
             # TVM replaces decisions that a record's template does not allow.
             self._incumbent = candidate.schedule
         self.trials += candidate.origin != "default"
         self._searched += candidate.origin == "search"
-        record = self._record(candidate.schedule, measured, now)
-        if measured.status == "ok":
+        record = self._record(candidate.schedule, result, now)
+        if result.status == "ok":
             self._accept(candidate, record)
             if self.before.is_outdated and record.is_confirmed:
                 self._confirmed.add(candidate.schedule)
             if candidate.expected is not None:
-                self._predictions.append(Prediction(candidate.expected, measured.median_ms))
-        improved = self.best_ms is not None and (before is None or self.best_ms < before)
-        self._costs.append(cost_of("quick", candidate, measured, improved=improved))
+                self._predictions.append(Prediction(candidate.expected, result.median_ms))
+        improves = self.best_ms is not None and (before is None or self.best_ms < before)
+        self._costs.append(cost_of("quick", candidate, result, improves=improves))
         return record
 
     def note_proposal(self, seconds: float, misfits: int) -> None:
@@ -155,9 +156,8 @@ class TaskHistory:
         return max(0, self._most_trials - self.trials - in_flight)
 
     def _has_enough(self) -> bool:
-        if self._most_trials is None:
-            return False
-        return is_enough(self.trials, self._most_trials, self._predictions)
+        limit = self._most_trials
+        return limit is not None and is_enough(self.trials, limit, self._predictions)
 
     def _is_claim_checked(self) -> bool:
         claims = self.before.claims
@@ -204,36 +204,36 @@ class TaskHistory:
             return "failed"
         return "finished" if self.exhausted else run
 
-    def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+    def confirm(self, candidate: Candidate, result: Measured, now: int) -> TuningRecord:
         """Books a confirmed measurement. It replaces the quick one, and adds to earlier
         confirmations."""
         schedule = candidate.schedule
-        self._costs.append(cost_of("confirm", candidate, measured, improved=False))
+        self._costs.append(cost_of("confirm", candidate, result, improves=False))
         if schedule in self._confirmed and schedule in self._ok:
-            every = (*self._ok[schedule][0].run_nanoseconds, *measured.nanoseconds)
-            measured = msgspec.structs.replace(measured, nanoseconds=every)
-        if measured.status != "ok":
+            every = (*self._ok[schedule][0].run_nanoseconds, *result.nanoseconds)
+            result = msgspec.structs.replace(result, nanoseconds=every)
+        if result.status != "ok":
             self._ok.pop(schedule, None)
             self.best = None
-            return self._record(schedule, measured, now)
+            return self._record(schedule, result, now)
         origin = self._ok[schedule][1]
-        record = self._record(schedule, measured, now)
+        record = self._record(schedule, result, now)
         self._ok[schedule] = (record, origin)
         self._confirmed.add(schedule)
         if candidate.origin == "default":
             self.default_ms = record.median_ms
-        confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
-        self.best, self.best_origin = min(confirmed, key=lambda pair: pair[0].median_ms)
+        pairs = [self._ok[s] for s in self._confirmed if s in self._ok]
+        self.best, self.best_origin = min(pairs, key=lambda pair: pair[0].median_ms)
         return record
 
-    def outcome(self, stopped: Stopped) -> TaskOutcome:
+    def outcome(self, stop_reason: Stopped) -> TaskOutcome:
         """Returns the outcome. A task without time for a measurement keeps the trusted zones'
         answer, and so does one whose claim ran without the record that it had to beat. A schedule
         of an older toolchain counts once it is confirmed, unless its pair was disturbed."""
         # Schedules of an older toolchain that were not measured again stay as the cache has them.
         is_asked = bool(self._history) and not self._confirmed.isdisjoint(self._ok)
         if self.before.is_outdated and (self.is_disturbed or not is_asked):
-            reason: Stopped = "budget" if stopped == "finished" else stopped
+            reason: Stopped = "budget" if stop_reason == "finished" else stop_reason
             return msgspec.structs.replace(
                 self.before.outcome(),
                 trials=self.trials,
@@ -248,29 +248,26 @@ class TaskHistory:
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
         # Else the fastest that were confirmed; of a run that confirmed none, the fastest at all.
-        ranked = sorted(self._ok.values(), key=lambda pair: pair[0].median_ms)
-        confirmed = [pair for pair in ranked if schedule_of(pair[0]) in self._confirmed]
-        best = [record for record, _ in (confirmed or ranked)[:KEPT_IN_OUTCOME]]
+        pairs = sorted(self._ok.values(), key=lambda pair: pair[0].median_ms)
+        confirmed_pairs = [pair for pair in pairs if schedule_of(pair[0]) in self._confirmed]
+        best = [record for record, _ in (confirmed_pairs or pairs)[:KEPT_IN_OUTCOME]]
         return TaskOutcome(
             key=self.task.key,
             target=self.task.target,
             name=self.task.uses[0].name,
-            source=self._origin_of(best),
+            source=self._ok[schedule_of(best[0])][1] if best else "default",
             records=tuple(best),
             trials=self.trials,
             before_ms=self.default_ms,
             best_ms=best[0].median_ms if best else self.default_ms,
             seconds=self.seconds,
-            stopped=stopped,
+            stopped=stop_reason,
             failures=dict(self._failures + Counter(misfit=self._misfits)),
             detail=self._detail,
             search_seconds=self.search_seconds,
             costs=tuple(self._costs),
-            older=self.before.result([origin for _, origin in confirmed]),
+            older=self.before.result([origin for _, origin in confirmed_pairs]),
         )
-
-    def _origin_of(self, best: list[TuningRecord]) -> Origin:
-        return self._ok[schedule_of(best[0])][1] if best else "default"
 
     def _accept(self, candidate: Candidate, record: TuningRecord) -> None:
         self._ok[candidate.schedule] = (record, candidate.origin)
@@ -278,17 +275,14 @@ class TaskHistory:
         if self.best is None or record.median_ms < self.best.median_ms:
             self.best, self.best_origin = record, candidate.origin
 
-    def _best_record_ms(self) -> float | None:
-        return None if self.best is None else self.best.median_ms
-
-    def _record(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+    def _record(self, schedule: Schedule, result: Measured, now: int) -> TuningRecord:
         return TuningRecord(
             key=self.task.key,
             shape=self.task.shape,
             template=schedule.template,
             decisions=schedule.decisions,
-            run_nanoseconds=measured.nanoseconds,
-            status=measured.status,
+            run_nanoseconds=result.nanoseconds,
+            status=result.status,
             device=self._device,
             toolchain=self._toolchain,
             measured_at=now,
@@ -309,17 +303,17 @@ _TIMES_THE_SLOWEST, _MIN_SECONDS = 3.0, 5.0
 
 
 def cost_of(
-    stage: Literal["quick", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
+    stage: Literal["quick", "confirm"], candidate: Candidate, result: Measured, *, improves: bool
 ) -> CandidateCost:
     return CandidateCost(
         stage=stage,
         origin=candidate.origin,
         pick=candidate.reason if candidate.origin == "search" else "given",
-        status=measured.status,
-        build_seconds=measured.build_seconds,
-        run_seconds=measured.run_seconds,
-        milliseconds=measured.median_ms if measured.status == "ok" else None,
-        improved=improved,
+        status=result.status,
+        build_seconds=result.build_seconds,
+        run_seconds=result.run_seconds,
+        milliseconds=result.median_ms if result.status == "ok" else None,
+        improved=improves,
     )
 
 
@@ -379,7 +373,7 @@ CONTRADICTED = -0.3
 class Prediction(NamedTuple):
     """The predicted score of a candidate (larger is better), and the milliseconds that it took."""
 
-    expected: float
+    score: float
     milliseconds: float
 
 
@@ -391,6 +385,6 @@ def is_enough(trials: int, limit: int, predictions: Sequence[Prediction]) -> boo
 def disagrees(predictions: Sequence[Prediction]) -> bool:
     if len(predictions) < MIN_COMPARED:
         return False
-    expected = [prediction.expected for prediction in predictions]
+    scores = [prediction.score for prediction in predictions]
     speeds = [-prediction.milliseconds for prediction in predictions]
-    return rank_correlation(expected, speeds) < CONTRADICTED
+    return rank_correlation(scores, speeds) < CONTRADICTED

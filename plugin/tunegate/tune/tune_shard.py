@@ -48,19 +48,19 @@ def tune(
     spending = run.spending()
     # The cap is on tuning. A store that hangs takes its own few seconds.
     missing = publisher.flush()
-    unpublished = (f"records not published to the cache: {missing}",) if missing else ()
+    unpublished_notes = (f"records not published to the cache: {missing}",) if missing else ()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
-    stopped = "cancelled" if is_cancelled else why_ended(tasks, spending)
-    untried = _untried_note(context) if stopped == "seconds" and not spending.trials else ()
+    end = "cancelled" if is_cancelled else why_ended(tasks, spending)
+    untried_notes = _untried_note(context) if end == "seconds" and not spending.trials else ()
     return TuningOutcome(
         shard=shard.index,
         target=shard.target,
         tasks=tasks,
         spent=spending.cost,
         device=fingerprint,
-        stopped=stopped,
+        stopped=end,
         curve=tuple(run.curve),
-        notes=(*unpublished, *untried, *tuner.notes),
+        notes=(*unpublished_notes, *untried_notes, *tuner.notes),
         unpublished=missing,
     )
 
@@ -81,9 +81,9 @@ class _Run:
         self._trials = 0
         # The estimate is of one side: the sum of both would be the time of no model. It is kept up
         # to date, because a sum over all tasks for each outcome takes minutes for thousands.
-        resolved = [planned.resolved for planned in shard.tasks]
-        self._calls = {each.task.key: each.task.calls_on(self._side) for each in resolved}
-        self._known_ms = {each.task.key: known_ms(each, kind) for each in resolved}
+        resolved_tasks = [task.resolved for task in shard.tasks]
+        self._calls = {each.task.key: each.task.calls_on(self._side) for each in resolved_tasks}
+        self._known_ms = {each.task.key: known_ms(each, kind) for each in resolved_tasks}
         self._now_ms = dict(self._known_ms)
         self._estimate_ms = sum(self._calls[key] * ms for key, ms in self._known_ms.items())
         self.curve: list[CurvePoint] = [(0.0, self._estimate_ms)]
@@ -157,7 +157,7 @@ def _untried_note(context: RunContext) -> tuple[str, ...]:
 
 def _side_of(shard: Shard) -> Side:
     """Returns the side whose time is shown: head, or base if no task is of head."""
-    sides = {use.side for planned in shard.tasks for use in planned.resolved.task.uses}
+    sides = {use.side for task in shard.tasks for use in task.resolved.task.uses}
     return "base" if sides == {"base"} else "head"
 
 
@@ -199,7 +199,7 @@ _UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
 
 
 def final_outcomes(
-    planned: Sequence[PlannedTask],
+    tasks: Sequence[PlannedTask],
     latest: Mapping[WorkloadKey, TaskOutcome],
     *,
     is_cancelled: bool,
@@ -207,7 +207,7 @@ def final_outcomes(
     """Returns an outcome for each planned task, in the plan's order. Unfinished ones are
     'cancelled', because a tuner ends a task only when all have ended."""
     outcomes = []
-    for task in planned:
+    for task in tasks:
         outcome = latest.get(task.resolved.task.key) or _untouched_outcome(task)
         if is_cancelled and outcome.stopped not in _UNTOUCHED:
             outcome = msgspec.structs.replace(outcome, stopped="cancelled")
@@ -244,9 +244,9 @@ def _nearest_limit(spending: Spending) -> Limit:
     return "trials" if counter > clock else clock_limit(budget)
 
 
-def _untouched_outcome(planned: PlannedTask) -> TaskOutcome:
+def _untouched_outcome(planned_task: PlannedTask) -> TaskOutcome:
     """Returns the outcome of a task that the tuner did not touch."""
-    task, lookup = planned.resolved.task, planned.resolved.lookup
+    task, lookup = planned_task.resolved.task, planned_task.resolved.lookup
     records = lookup.records if isinstance(lookup, ExactHit) else ()
     best_ms = min((record.median_ms for record in records if record.status == "ok"), default=None)
     return TaskOutcome(

@@ -89,10 +89,10 @@ class EngineTuner:
                 for history in histories
             )
             return
-        outdated = tuple(history for history in histories if history.before.is_outdated)
-        if outdated:
-            yield from (each.before.outcome() for each in outdated)
-            shard = yield from self._reelect(shard, outdated, models, publish)
+        older_histories = tuple(history for history in histories if history.before.is_outdated)
+        if older_histories:
+            yield from (each.before.outcome() for each in older_histories)
+            shard = yield from self._reelect(shard, older_histories, models, publish)
             yield from self.tune(shard, models, publish)
             return
         with self._run(shard, models, publish) as run:
@@ -101,7 +101,7 @@ class EngineTuner:
     def _reelect(
         self,
         shard: Shard,
-        outdated: Sequence[TaskHistory],
+        older_histories: Sequence[TaskHistory],
         models: Mapping[tuple[ModelPath, Side], ShapedModel],
         publish: Publish,
     ) -> Generator[TaskOutcome, None, Shard]:
@@ -109,9 +109,9 @@ class EngineTuner:
         budget."""
         began = self._clock.monotonic()
         trials: dict[WorkloadKey, int] = {}
-        tasks = {each.planned.resolved.task.key: each.planned for each in outdated}
-        reelected = msgspec.structs.replace(shard, tasks=tuple(tasks.values()))
-        with self._run(reelected, models, publish) as run:
+        tasks = {each.planned.resolved.task.key: each.planned for each in older_histories}
+        older_shard = msgspec.structs.replace(shard, tasks=tuple(tasks.values()))
+        with self._run(older_shard, models, publish) as run:
             for outcome in run.reelections():
                 trials[outcome.key] = outcome.trials
                 yield outcome
@@ -203,13 +203,13 @@ class EngineTuner:
     def _histories(self, shard: Shard, origin: RecordOrigin) -> list[TaskHistory]:
         return [
             TaskHistory(
-                planned,
+                task,
                 device=origin.device,
                 toolchain=origin.toolchain,
                 source=origin.source,
                 most_trials=shard.budget.trials_per_task,
             )
-            for planned in shard.tasks
+            for task in shard.tasks
         ]
 
     def _files(

@@ -99,9 +99,9 @@ class WorkerPool:
 
     def drop_waiting(self) -> list[Measure]:
         """Drops the requests that no worker has begun, and returns them."""
-        dropped = list(self._queue)
+        requests = list(self._queue)
         self._queue.clear()
-        return dropped
+        return requests
 
     def dispatch(self) -> None:
         """Gives every idle worker a candidate."""
@@ -122,14 +122,14 @@ class WorkerPool:
     def collect(self) -> list[tuple[Measure, Measured]]:
         """Returns the requests that finished, died or hung since the last call, with their
         results."""
-        finished = []
+        results = []
         for worker in tuple(self._busy):
-            measured = self._receive(worker)
-            if measured is not None:
-                finished.append((self._busy.pop(worker), measured))
+            result = self._receive(worker)
+            if result is not None:
+                results.append((self._busy.pop(worker), result))
                 self._retire(worker)
         lost_results, self._lost = self._lost, []
-        return finished + lost_results
+        return results + lost_results
 
     def keep_one_each(self) -> None:
         """Ends all but one worker for each device, busy ones first. Their requests are given up."""
@@ -148,7 +148,7 @@ class WorkerPool:
     def _receive(self, worker: Worker) -> Measured | None:
         """Returns what a worker has measured. One that died or hangs is replaced."""
         try:
-            measured = worker.receive()
+            result = worker.receive()
         except ChildDiedError as error:
             self._on_exit(worker, error)
             return None
@@ -156,9 +156,9 @@ class WorkerPool:
             self._try_elsewhere(worker, str(error))
             return None
         limit_seconds = self._places[worker].limit_seconds
-        if measured is None and _busy_seconds(worker) > limit_seconds:
+        if result is None and _busy_seconds(worker) > limit_seconds:
             self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
-        return measured
+        return result
 
     def _on_exit(self, worker: Worker, error: ChildDiedError) -> None:
         """Returns the result for a worker that ended. One that ended itself by its own watch was
@@ -195,7 +195,7 @@ class WorkerPool:
         from_outside: bool = False,
     ) -> None:
         request = self._busy.pop(worker)
-        measured = Measured(
+        result = Measured(
             number=request.candidate.number,
             status=status,
             detail=detail,
@@ -203,7 +203,7 @@ class WorkerPool:
             has_killed_worker=has_killed_worker,
             from_outside=from_outside,
         )
-        self._lost.append((request, measured))
+        self._lost.append((request, result))
         self._replace(worker)
 
     def _retire(self, worker: Worker) -> None:

@@ -65,7 +65,7 @@ class CorrectedAnalysis:
                 np.array(labels),
                 _PARAMETERS,
                 rounds=_ROUNDS,
-                expected=expected,
+                baseline=expected,
             )
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
