@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.prior import Sketch, TaskExperience, columns_of
 
 MOST_ROWS = 5_000
@@ -130,7 +130,7 @@ def _has_columns(task: TaskExperience) -> bool:
 
 
 def _problem_of_row(
-    sketches: Sequence[Sketch], which: int, milliseconds: float, decided: Decided
+    sketches: Sequence[Sketch], which: int, milliseconds: float, decided: DecisionValues
 ) -> str:
     if not 0 <= which < len(sketches):
         return "a row of no sketch"
@@ -142,7 +142,7 @@ def _problem_of_row(
     return "" if nest is None or _fits(nest, decided) else "decisions that its sketch cannot have"
 
 
-def _fits(nest: LoopNest, decided: Decided) -> bool:
+def _fits(nest: LoopNest, decided: DecisionValues) -> bool:
     places = range(len(decided))
     depths = Counter(place for place, _ in nest.order)
     is_tiled = all(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.tune.loop_nest import Decided
+from tunegate.tune.loop_nest import DecisionValues
 from tunegate.tune.prior import Sketch, TaskExperience
 from tunegate_cache.format.records import TuningRecord
 
@@ -31,7 +31,7 @@ class MeasuredTasks:
 
     def __init__(self) -> None:
         self._sketches: dict[str, dict[str, Sketch]] = {}
-        self._times: dict[str, dict[tuple[str, Decided], float]] = {}
+        self._times: dict[str, dict[tuple[str, DecisionValues], float]] = {}
         self._device = ""
 
     def describe(self, workload: str, sketches: Mapping[str, Sketch]) -> None:

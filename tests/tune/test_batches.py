@@ -19,7 +19,7 @@ from tunegate.tune import task_history
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_filter import picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.protocol import Candidate, Measured, Schedule
 from tunegate.tune.samples import copied_statements, exceeds_a_gpu, is_bloated
 from tunegate_cache.format.records import (
@@ -244,7 +244,7 @@ def test_neither_failures_nor_the_default_schedule_make_it_longer() -> None:
 INNER = SKETCH.nest or LoopNest(())
 """It copies what the two innermost levels of both axes write."""
 OUTER = replace(INNER, copied_at=0)
-SLOW: Decided = ((8, 2, 8, 1), (2, 16, 1, 32), (128, 2), (3,))
+SLOW: DecisionValues = ((8, 2, 8, 1), (2, 16, 1, 32), (128, 2), (3,))
 """Took 5.7 s to compile with the copy outside, and 0.05 s with it inside, or with none."""
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tunegate.tune.gpu_analysis import GpuKernel, KernelAnalysis, Operand, analysis_of, card_of
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 
 ROWS, COLUMNS, SUM = 0, 1, 2
 NEST = LoopNest(
@@ -20,7 +20,7 @@ NEST = LoopNest(
 )
 LEFT, RIGHT = Operand(4, (((0, 1),), ((2, 1),))), Operand(4, (((2, 1),), ((1, 1),)))
 KERNEL = GpuKernel((LEFT, RIGHT), card_of("sm_80"), 48 * 1024)
-GOOD: Decided = ((16, 1, 16, 1, 4), (16, 1, 16, 1, 4), (64, 4, 4), (2,), (2,), (1,))
+GOOD: DecisionValues = ((16, 1, 16, 1, 4), (16, 1, 16, 1, 4), (64, 4, 4), (2,), (2,), (1,))
 """A product of 1024 x 1024: tiles of 64 x 64 by 256 threads, in steps of 16."""
 
 

@@ -19,7 +19,7 @@ from tunegate.tune.candidate_filter import rank_correlation
 from tunegate.tune.claims import reopen_older
 from tunegate.tune.expected_time import PACES
 from tunegate.tune.improvement import INFORMED
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.outcomes import warmed_models
 from tunegate.tune.prior import (
     NEST_COLUMNS,
@@ -46,7 +46,7 @@ AVX512, AVX2 = VectorRegisters(), VectorRegisters(8, 16)
 SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
 
 
-def decided(lanes: int, rows: int = 4, unroll: int = 1) -> Decided:
+def decided(lanes: int, rows: int = 4, unroll: int = 1) -> DecisionValues:
     return ((2, 1, 8, rows), (4, 1, 64 // lanes, lanes), (32, 8), (unroll,))
 
 
@@ -151,7 +151,7 @@ def test_it_knows_what_lies_near_what_it_was_fitted_to() -> None:
     assert prior.knows([near, far, [math.nan] * NEST_COLUMNS]).tolist() == [True, False, False]
 
 
-def gpu_decided(threads: int, virtual: int) -> Decided:
+def gpu_decided(threads: int, virtual: int) -> DecisionValues:
     tile = (16, virtual, threads, 1, 2)
     return tile, (16, 1, 16, 1, 4), *GPU_TILES[2:]
 

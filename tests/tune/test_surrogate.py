@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.present import present
 from tests.tune.test_prior import SKETCH, decided, experience
 from tunegate.tune.candidate_filter import MIN_EVIDENCE, rank_correlation
-from tunegate.tune.loop_nest import Decided, LoopNest, nest_of
+from tunegate.tune.loop_nest import DecisionValues, LoopNest, nest_of
 from tunegate.tune.prior import NEST_COLUMNS, BoostedTrees, Prior, Sketch, nest_columns
 from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import POOL, SamplePools, Surrogate
@@ -73,7 +73,7 @@ def test_nothing_that_works_is_no_evidence() -> None:
 PRIOR = Prior([experience()])
 
 
-def row_of(decided: Decided) -> list[float]:
+def row_of(decided: DecisionValues) -> list[float]:
     return nest_columns(SKETCH, decided)
 
 

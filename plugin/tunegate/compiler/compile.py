@@ -121,14 +121,14 @@ def merged_tasks(
 ) -> list[TuningTask]:
     """Returns the tasks of a model. Functions with the same workload are one task: fusion may give
     the same code two names."""
-    resolved = tvm_target(target)
+    own_target = tvm_target(target)
     together: dict[str, list[ModelFunction]] = {}
     for function in functions:
         together.setdefault(function.workload.digest, []).append(function)
     return [
         TuningTask(
-            key=WorkloadKey(digest, resolved.key),
-            attributes=resolved.export_json(),
+            key=WorkloadKey(digest, own_target.key),
+            attributes=own_target.export_json(),
             shape=same[0].workload.shape,
             target=target.name,
             operator=same[0].operator,
@@ -152,11 +152,11 @@ def _build(request: compiler_protocol.BuildModel) -> compiler_protocol.Built:
     global _last_build  # noqa: PLW0603 -- the state of this process
     require_tiles(request.precision, request.target)
     target = tvm_target(request.target)
-    opened = _open(request)
+    model = _open(request)
     form = form_for(request.target, request.settings)
     if form is not None:
-        form.require(opened.functions, target)
-    _last_build = build_model(request, opened, target)
+        form.require(model.functions, target)
+    _last_build = build_model(request, model, target)
     return _last_build.built
 
 

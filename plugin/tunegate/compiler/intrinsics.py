@@ -48,14 +48,14 @@ def load_kept(name: str, folder: Path) -> None:
         with _skip_parsing():
             _import(name)
         return
-    with _record_registrations() as registered:
+    with _record_registrations() as registrations:
         _parse(name)
-    if not registered:
+    if not registrations:
         return  # imported already
     with contextlib.suppress(OSError):  # a folder we may not write to
         folder.mkdir(exist_ok=True)
         part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(tvm.ir.save_json(registered))
+        part.write_text(tvm.ir.save_json(registrations))
         part.replace(file)
 
 
@@ -118,14 +118,14 @@ def _parse(name: str) -> None:
 def _record_registrations() -> Iterator[list[Any]]:
     """Yields a list that collects what is registered meanwhile: name, description and
     implementation of each intrinsic."""
-    recorded: list[Any] = []
+    registrations: list[Any] = []
 
     def register(name: str, description: Any, implementation: Any) -> None:
-        recorded.extend((name, description, implementation))
+        registrations.extend((name, description, implementation))
         _register(name, description, implementation)
 
     with _replace(TensorIntrin, "register", register):
-        yield recorded
+        yield registrations
 
 
 def _digest(name: str) -> str:

@@ -89,18 +89,18 @@ def slower_in_model(
     and '' after it."""
     device = device_of_kind(kind)
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
-    watched = [_Watched(library, device, running), _Watched(reference, device)]
-    started = time.monotonic()
+    builds = [_Watched(library, device, running), _Watched(reference, device)]
+    start = time.monotonic()
     for number in range(1, _MOST_ROUNDS + 1):
-        for each in watched:
+        for each in builds:
             each.run(arguments)
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start
         is_enough = number >= _ROUNDS and seconds > _SECONDS
-        if is_enough or _is_far_slower(*watched) or seconds > _MOST_SECONDS:
+        if is_enough or _is_far_slower(*builds) or seconds > _MOST_SECONDS:
             break
     slower = set(kernels)
     for statistic in (statistics.median, min):
-        ours, theirs = (each.microseconds(statistic) for each in watched)
+        ours, theirs = (each.microseconds(statistic) for each in builds)
         slower &= {n for n in theirs if ours.get(n, 0.0) > KERNEL_NOISE * theirs[n]}
     return frozenset(slower)
 
@@ -115,16 +115,11 @@ def is_faster_whole(
     ours, theirs = (
         partial(machine_of(path, device)["main"], *arguments) for path in (library, reference)
     )
-    if _seconds(ours) > _FAR_SLOWER * _seconds(theirs):
+    our_seconds, their_seconds = (_call_seconds(run, 1, time.monotonic) for run in (ours, theirs))
+    if our_seconds > _FAR_SLOWER * their_seconds:
         return False
     our_ms, their_ms = race_in_turns(ours, theirs, tvm.get_global_func("runtime.NumThreads")())
     return our_ms < their_ms
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    started = time.monotonic()
-    run()
-    return time.monotonic() - started
 
 
 def _is_far_slower(own: _Watched, other: _Watched) -> bool:
@@ -221,32 +216,32 @@ _ROUND_SECONDS = 0.01
 
 
 def race_in_turns(
-    way: Callable[[], object], other: Callable[[], object], threads: int
+    run: Callable[[], object], other_run: Callable[[], object], threads: int
 ) -> tuple[float, float]:
     """Returns the milliseconds of each way. The two alternate for half a second, or five rounds;
     other load on the machine shows in the slower rounds."""
     # The CPU time of a single thread leaves out whoever else had the core meanwhile.
     clock = time.process_time if threads == 1 else time.perf_counter
-    counts = [_warm(way, clock), _warm(other, clock)]
+    counts = [_warm(run, clock), _warm(other_run, clock)]
     seconds: list[tuple[float, float]] = []
     until = time.perf_counter() + _RACE_SECONDS
     while len(seconds) < _FEWEST or (time.perf_counter() < until and len(seconds) < _MOST):
         seconds.append(
-            (_call_seconds(way, counts[0], clock), _call_seconds(other, counts[1], clock))
+            (_call_seconds(run, counts[0], clock), _call_seconds(other_run, counts[1], clock))
         )
     ours, theirs = (statistics.quantiles(each)[0] for each in zip(*seconds, strict=True))
     return 1000 * ours, 1000 * theirs
 
 
-def _warm(way: Callable[[], object], clock: Callable[[], float]) -> int:
+def _warm(run: Callable[[], object], clock: Callable[[], float]) -> int:
     """Warms up, and returns how many inferences make a round. By a wall clock, a busy machine would
     shorten rounds to one inference, with cold caches."""
-    way()
-    return max(1, int(_ROUND_SECONDS / max(_call_seconds(way, 2, clock), 1e-9)))
+    run()
+    return max(1, int(_ROUND_SECONDS / max(_call_seconds(run, 2, clock), 1e-9)))
 
 
-def _call_seconds(way: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
-    started = clock()
+def _call_seconds(run: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in range(count):
-        way()
-    return (clock() - started) / count
+        run()
+    return (clock() - start) / count

@@ -54,15 +54,16 @@ class KernelObjects:
         link with it. `other_targets` are the targets of kernels that are not compiled for
         `target`."""
         with target, tvm.transform.PassContext(opt_level=3):
-            lowered = relax.get_pipeline("default")(with_branches(module))
-            kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)}
+            kernel_module = relax.get_pipeline("default")(with_branches(module))
+            kernels = {v: f for v, f in kernel_module.functions.items() if isinstance(f, PrimFunc)}
             files = [
                 self._file(variable, kernel, other_targets.get(variable.name_hint, target), into)
                 for variable, kernel in kernels.items()
             ]
-            rest = {v: f for v, f in lowered.functions.items() if v not in kernels}
-            rest[tvm.ir.GlobalVar(_NOTHING)] = _empty_kernel()
-            without = tvm.IRModule(rest, attrs=lowered.attrs)
+            rest = {v: f for v, f in kernel_module.functions.items() if v not in kernels}
+            empty = PrimFunc([], Evaluate(0)).with_attr("global_symbol", _NOTHING)
+            rest[tvm.ir.GlobalVar(_NOTHING)] = empty
+            without = tvm.IRModule(rest, attrs=kernel_module.attrs)
             return relax.build(without, target=target, relax_pipeline=None), files
 
     def _file(self, variable: Any, kernel: Any, target: Any, into: Path) -> Path:
@@ -71,14 +72,10 @@ class KernelObjects:
             into.mkdir(parents=True, exist_ok=True)
             file = into / f"kernel-{len(self._files)}.o"
             module = tvm.IRModule({variable: kernel})
-            compiled = tvm.tirx.build(module, target=target, pipeline="default")
-            compiled.write_to_file(str(file), "o")
+            code = tvm.tirx.build(module, target=target, pipeline="default")
+            code.write_to_file(str(file), "o")
             self._files[key] = file
         return self._files[key]
-
-
-def _empty_kernel() -> Any:
-    return PrimFunc([], Evaluate(0)).with_attr("global_symbol", _NOTHING)
 
 
 # The branches of an If. What only one of them reads is computed only there. A branch is a function:
@@ -102,8 +99,8 @@ def with_branches(module: Any) -> Any:
     if sum(map(branching.is_choice, bindings)) > _MOST_CHOICES:
         return module
     body = _sequence(branching.of(bindings, [main.body.body]), main.body.body)
-    changed = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
-    branching.builder.update_func(plain.get_global_var("main"), changed)
+    new_main = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
+    branching.builder.update_func(plain.get_global_var("main"), new_main)
     return relax.transform.DeadCodeElimination()(branching.builder.get())
 
 
@@ -148,12 +145,12 @@ class _Branching:
         branches = [
             self._call(self.of(bindings, values), values, kind) for bindings, values in ways
         ]
-        chosen = relax.Var("chosen", kind)
+        outputs = relax.Var("chosen", kind)
         parts = [
-            relax.VarBinding(binding.var, relax.TupleGetItem(chosen, place))
+            relax.VarBinding(binding.var, relax.TupleGetItem(outputs, place))
             for place, binding in enumerate(group)
         ]
-        return [relax.VarBinding(chosen, relax.If(condition, *branches)), *parts]
+        return [relax.VarBinding(outputs, relax.If(condition, *branches)), *parts]
 
     def _call(self, bindings: Sequence[Any], values: Sequence[Any], kind: Any) -> Any:
         """Returns the call of a new function that computes these values."""
@@ -288,8 +285,8 @@ OpenPrepared = Callable[[PreparedModel], OpenModel]
 def opened_model(model: ModelFile, target: TargetConfig, into: Path) -> OpenModel:
     """Returns the opened model. Raises ModelError if the file is no model, and
     UnsupportedModelError if it cannot be compiled."""
-    prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
-    return opening(model, target)(prepared)
+    prepared_model = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
+    return opening(model, target)(prepared_model)
 
 
 def opening(model: ModelFile, target: TargetConfig) -> OpenPrepared:
@@ -304,7 +301,7 @@ def opening(model: ModelFile, target: TargetConfig) -> OpenPrepared:
 
 
 def open_model(
-    prepared: PreparedModel,
+    model: PreparedModel,
     target: Any,
     path: str,
     *,
@@ -312,12 +309,12 @@ def open_model(
     algorithm: str = AUTO,
 ) -> OpenModel:
     """Opens a prepared model. Raises UnsupportedModelError if the compiler cannot take it."""
-    module = with_algorithm(import_in_layout(prepared, target, path, layouts), algorithm)
+    module = with_algorithm(import_in_layout(model, target, path, layouts), algorithm)
     try:
-        return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
+        return OpenModel(model, module, functions_of(module, layer_names(model.optimized)))
     except Exception as error:
         # TVM's own errors call a data-dependent shape "no number".
-        proto = onnx.load(prepared.optimized, load_external_data=False)
+        proto = onnx.load(model.optimized, load_external_data=False)
         problem = memory_problem(error) or fault_of_shapes(proto.graph, GraphView(proto))
         problem = problem or "the compiler needs shapes that do not depend on data"
         raise UnsupportedModelError(f"{path}: {problem}.") from error
@@ -328,11 +325,11 @@ def open_model(
 
 
 def import_in_layout(
-    prepared: PreparedModel, target: Any, path: str, layouts: Sequence[Layout]
+    prepared_model: PreparedModel, target: Any, path: str, layouts: Sequence[Layout]
 ) -> Any:
     """Returns the fused module. Raises UnsupportedModelError with the first layout's problem, and
     at once if memory ran out: the other side might have had it."""
-    model = import_operators(prepared, path)
+    model = import_operators(prepared_model, path)
     problems: list[UnsupportedModelError] = []
     for layout in layouts:
         try:
@@ -394,8 +391,8 @@ def _operator_without_code(module: Any, target: Any) -> str:
         return ""
     try:
         with target:
-            lowered = relax.get_default_pipeline(target)(module)
-        relax.vm_build._vmcodegen(relax.ExecBuilder(), lowered)
+            code = relax.get_default_pipeline(target)(module)
+        relax.vm_build._vmcodegen(relax.ExecBuilder(), code)
     except Exception as error:
         return f"the compiler has no code for {_offending(str(error))}"
     return ""

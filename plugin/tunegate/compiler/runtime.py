@@ -51,8 +51,8 @@ def _without_capture() -> Iterator[None]:
         return
     invoke = tvm.get_global_func("vm.builtin.invoke_closure")
 
-    def run(machine: Any, captured: Any, parameters: Iterable[Any], *_: object) -> Any:
-        return invoke(machine, captured, *parameters)
+    def run(machine: Any, closure: Any, parameters: Iterable[Any], *_: object) -> Any:
+        return invoke(machine, closure, *parameters)
 
     tvm_ffi.register_global_func(_RUN_OR_CAPTURE, run, override=True)
     try:

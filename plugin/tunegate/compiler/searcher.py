@@ -63,14 +63,14 @@ class Searcher:
         return protocol.Opened(tuple(self._workloads), target.export_json())
 
     def _propose(self, request: protocol.Propose) -> protocol.SearchReply:
-        started = time.monotonic()
+        start = time.monotonic()
         search = self._search_of(request.workload)
         search.remember(request.known)
         search.learn(request.results)
         search.avoid(request.failed)
-        proposed: protocol.Proposed = search.propose(request.count, request.seeds)
-        seconds, sketches = time.monotonic() - started, search.space.sketches()
-        return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
+        proposal: protocol.Proposed = search.propose(request.count, request.seeds)
+        seconds, sketches = time.monotonic() - start, search.space.sketches()
+        return msgspec.structs.replace(proposal, seconds=seconds, sketches=sketches)
 
     def _search_of(self, workload: str) -> TaskSearch:
         if workload not in self._searches:

@@ -15,8 +15,8 @@ from tunegate.system.output.temporary_folder import TemporaryFolder
 
 def main() -> int:
     a = te.placeholder((16, 16), name="a")
-    doubled = te.compute((16, 16), lambda i, j: a[i, j] * 2.0, name="doubled")
-    module = tvm.IRModule({"main": te.create_prim_func([a, doubled])})
+    double = te.compute((16, 16), lambda i, j: a[i, j] * 2.0, name="doubled")
+    module = tvm.IRModule({"main": te.create_prim_func([a, double])})
     target = tvm.target.Target({"kind": "llvm", "num-cores": 1})
     with TemporaryFolder() as directory:
         stored_database = database.JSONDatabase(work_dir=str(Path(directory)))

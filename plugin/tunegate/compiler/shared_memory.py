@@ -66,12 +66,12 @@ def offered_bytes() -> int:
     answer = ctypes.c_int(0)
     try:
         driver = ctypes.CDLL("libcuda.so.1")
-        failed = driver.cuInit(0) or driver.cuDeviceGetAttribute(
+        error = driver.cuInit(0) or driver.cuDeviceGetAttribute(
             ctypes.byref(answer), _OPT_IN_ATTRIBUTE, 0
         )
     except (OSError, AttributeError):
         return 0
-    return 0 if failed else answer.value
+    return 0 if error else answer.value
 
 
 def require_kernel(count: int) -> None:
@@ -102,11 +102,11 @@ def require_kernel(count: int) -> None:
 
 def usable_bytes() -> int:
     """Returns the bytes that a block may use. Raises as `require_kernel` does."""
-    offered = offered_bytes()
-    if offered - _SPARE_BYTES > USUAL_SHARED_MEMORY:
+    limit = offered_bytes()
+    if limit - _SPARE_BYTES > USUAL_SHARED_MEMORY:
         with suppress(Exception):  # a device that failed fails again
-            require_kernel(offered // 4 // _THREADS * _THREADS)
-            return offered - _SPARE_BYTES
+            require_kernel(limit // 4 // _THREADS * _THREADS)
+            return limit - _SPARE_BYTES
     require_kernel(USUAL_SHARED_MEMORY // 4)
     return USUAL_SHARED_MEMORY
 

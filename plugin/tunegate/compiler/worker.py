@@ -41,18 +41,18 @@ _LONG_MS = 200.0
 
 def handle_request(request: Measure) -> Measured:
     """Builds, runs, checks and times a candidate. Any error is this candidate's result."""
-    started = time.monotonic()
+    start = time.monotonic()
     try:
         with _exit_on_hang(request):
-            built = _build(request)
+            kernel = _build(request)
             # Machine code is made when the function is first looked up:
             # not while it has the device.
-            _ = built.function[MAIN]
+            _ = kernel.function[MAIN]
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
-        failed = _compile_failure(request, _error_line(error), time.monotonic() - started)
-        return msgspec.structs.replace(failed, from_outside=is_of_machine(error))
-    return _measure(request, built, time.monotonic() - started)
+        failure = _compile_failure(request, _error_line(error), time.monotonic() - start)
+        return msgspec.structs.replace(failure, from_outside=is_of_machine(error))
+    return _measure(request, kernel, time.monotonic() - start)
 
 
 def library_of(request: Measure) -> bytes:
@@ -72,49 +72,51 @@ def handle_with_library(library: bytes, request: Measure) -> Measured:
     here."""
     if not library.startswith(_ELF):
         return _compile_failure(request, library.decode(errors="replace"), 0.0)
-    started = time.monotonic()
+    start = time.monotonic()
     with TemporaryFolder() as folder:
         file = Path(folder) / "candidate.so"
         file.write_bytes(library)
         module = tvm.ir.load_json(request.candidate.module)
         function = tvm.runtime.load_module(str(file))
-    built = single_kernel.SingleKernel(
+    kernel = single_kernel.SingleKernel(
         function, single_kernel.kernel_device(_target_of(request)), split_kernel(module)
     )
-    return _measure(request, built, time.monotonic() - started)
+    return _measure(request, kernel, time.monotonic() - start)
 
 
-def _measure(request: Measure, built: single_kernel.SingleKernel, build_seconds: float) -> Measured:
+def _measure(
+    request: Measure, kernel: single_kernel.SingleKernel, build_seconds: float
+) -> Measured:
     number = request.candidate.number
-    started = time.monotonic()
+    start = time.monotonic()
     waited_seconds = 0.0
     try:
-        arguments = _arguments(request, built)
+        arguments = _arguments(request, kernel)
         ready = time.monotonic()
         with in_slot(request), _exit_on_hang(request):
             waited_seconds = time.monotonic() - ready
-            measured = _run(request, built, arguments)
-            if measured.status == "wrong":
+            result = _run(request, kernel, arguments)
+            if result.status == "wrong":
                 # An earlier candidate may have overwritten the kept inputs.
                 single_kernel.sample_inputs.cache_clear()
-                arguments = _arguments(request, built)
-                measured = _run(request, built, arguments)
+                arguments = _arguments(request, kernel)
+                result = _run(request, kernel, arguments)
     except EnvironmentUnfitError as error:
-        measured = Measured(number=number, status="runtime", unfit=str(error))
+        result = Measured(number=number, status="runtime", unfit=str(error))
     except Exception as error:
         raise_lost_device(error)
         # likewise for the runtime
         single_kernel.sample_inputs.cache_clear()
-        measured = Measured(
+        result = Measured(
             number=number,
             status="runtime",
             detail=_error_line(error),
             from_outside=is_of_machine(error),
         )
     return msgspec.structs.replace(
-        measured,
+        result,
         build_seconds=build_seconds,
-        run_seconds=time.monotonic() - started,
+        run_seconds=time.monotonic() - start,
         waited_seconds=waited_seconds,
     )
 
@@ -151,36 +153,36 @@ def _target_of(request: Measure) -> Any:
     return tvm.target.Target(json.loads(request.target_json))
 
 
-def _arguments(request: Measure, built: single_kernel.SingleKernel) -> list[Any]:
+def _arguments(request: Measure, kernel: single_kernel.SingleKernel) -> list[Any]:
     """Returns the arguments of `main`, with constants packed as in a build."""
-    device = built.device
+    device = kernel.device
     *inputs, output = request.candidate.arguments
     # An earlier candidate's output must not stand in for this one's.
-    sampled = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
-    operands = [*sampled, single_kernel.sample(output, device, derive_seed(request.seed, "output"))]
-    return built.arguments(operands)
+    samples = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
+    operands = [*samples, single_kernel.sample(output, device, derive_seed(request.seed, "output"))]
+    return kernel.arguments(operands)
 
 
-def _run(request: Measure, built: single_kernel.SingleKernel, arguments: list[Any]) -> Measured:
-    number, function, device = request.candidate.number, built.function, built.device
-    started = time.perf_counter_ns()
+def _run(request: Measure, kernel: single_kernel.SingleKernel, arguments: list[Any]) -> Measured:
+    number, function, device = request.candidate.number, kernel.function, kernel.device
+    start = time.perf_counter_ns()
     function[MAIN](*arguments)
     device.sync()
-    only = time.perf_counter_ns() - started
+    only = time.perf_counter_ns() - start
     wrong = _check(request, arguments[-1].numpy())
     if wrong:
         return Measured(number=number, status="wrong", detail=wrong)
     if _is_hopeless(request, only / 1e6):
         return Measured(number=number, status="ok", nanoseconds=(only,))
-    timed = (
+    take_times = (
         _times_by_kernel_clock
         if request.place and request.place.has_kernel_clock
         else _times_by_events
     )
-    first = timed(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
+    first = take_times(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
     if first[0] / 1e6 > _enough_ms(request):
         return Measured(number=number, status="ok", nanoseconds=first)
-    times = timed(
+    times = take_times(
         function, device, arguments, repeats=request.repeats, milliseconds=request.repeat_ms
     )
     return Measured(number=number, status="ok", nanoseconds=times)

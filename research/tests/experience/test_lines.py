@@ -20,7 +20,7 @@ from research.experience.lines import (
     read_experience,
 )
 from tunegate.tune.gpu_analysis import Card, GpuKernel, Operand
-from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import DecisionValues, LoopNest
 from tunegate.tune.prior import Sketch, TaskExperience, VectorRegisters, experience_of, nest_columns
 
 CARD, GPU_LINE = KERNEL.card, gpu_experience()
@@ -31,7 +31,7 @@ def changed(**values: object) -> TaskExperience:
     return msgspec.structs.replace(LINE, **values)
 
 
-def row(values: Decided, ms: float = 1.0, which: int = 0) -> TaskExperience:
+def row(values: DecisionValues, ms: float = 1.0, which: int = 0) -> TaskExperience:
     return changed(rows=((which, ms, values),))
 
 
@@ -141,7 +141,7 @@ def test_whatever_passes_has_all_its_columns(
     ms: float,
 ) -> None:
     nest = LoopNest(tuple(order), copied_at, unrolled_by, tuple(unrolls))
-    drawn: Decided = tuple(map(tuple, values))
+    drawn: DecisionValues = tuple(map(tuple, values))
     task = TaskExperience("", (Sketch("direct", nest, lanes),), ((which, ms, drawn),))
     if not fault_of_task(task):
         assert all(map(math.isfinite, nest_columns(task.sketches[which], drawn)))

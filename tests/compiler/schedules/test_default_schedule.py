@@ -154,7 +154,7 @@ def picked(
 ) -> Schedule | None:
     """The pick of a space that is made anew, as another process would make it."""
     space = DesignSpace(workload, CPU)
-    found = prior_pick(workload, CPU, space, prior_of("llvm"), failed=failed, offered=offered)
+    found = prior_pick(workload, CPU, space, prior_of("llvm"), failures=failed, offers=offered)
     return None if found is None else found.schedule
 
 

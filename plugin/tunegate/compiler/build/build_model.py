@@ -51,48 +51,48 @@ class ModelBuild(NamedTuple):
     choices: list[schedule_choice.ScheduleChoice]
 
 
-def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> ModelBuild:
+def build_model(request: BuildModel, model: OpenModel, target: ResolvedTarget) -> ModelBuild:
     """Links the model into the request's directory."""
-    started = time.monotonic()
-    inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
-    choices = [_choose_schedule(f, request, opened, target) for f in opened.functions]
-    slower = known_slower(request, opened, target, choices)
+    start = time.monotonic()
+    inputs = drawn_inputs(model.prepared, request.inputs, request.model.path)
+    choices = [_choose_schedule(f, request, model, target) for f in model.functions]
+    slower = known_slower(request, model, target, choices)
     if request.how is not None:
         choices = schedule_choice.as_before(choices, request.how, target.key)
     remaining_choices = schedule_choice.without_schedules(choices, slower)
-    built = link_model(request, opened, target, remaining_choices, inputs)
-    lower = {function.function for function in built.functions if function.source == "tiles"}
+    result = link_model(request, model, target, remaining_choices, inputs)
+    lower = {function.function for function in result.functions if function.source == "tiles"}
     trial_choices, linking = (
         schedule_choice.without_schedules(remaining_choices, lower),
-        _linking(request, opened, target),
+        _linking(request, model, target),
     )
-    dropped = slower_ones(request, opened, trial_choices, inputs, linking)
-    if dropped:
+    slow_kernels = slower_ones(request, model, trial_choices, inputs, linking)
+    if slow_kernels:
         other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
-        without = schedule_choice.without_schedules(remaining_choices, dropped)
-        linked = link_model(other, opened, target, without, inputs)
+        without = schedule_choice.without_schedules(remaining_choices, slow_kernels)
+        new_result = link_model(other, model, target, without, inputs)
         if is_faster_tried(request, Path(other.directory) / LIBRARY, inputs):
-            opened.known.forgive(dropped)  # one by one they are slower, together they are not
-            dropped = frozenset()
+            model.known.forgive(slow_kernels)  # one by one they are slower, together they are not
+            slow_kernels = frozenset()
         else:
             shutil.rmtree(request.directory)
             shutil.move(other.directory, request.directory)
-            remaining_choices, built = without, linked
-    dropped |= slower
-    labels = sorted(c.function.label for c in choices if c.function.name in dropped)
-    seconds = time.monotonic() - started
+            remaining_choices, result = without, new_result
+    slow_kernels |= slower
+    labels = sorted(c.function.label for c in choices if c.function.name in slow_kernels)
+    seconds = time.monotonic() - start
     return ModelBuild(
-        msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), remaining_choices
+        msgspec.structs.replace(result, seconds=seconds, dropped=tuple(labels)), remaining_choices
     )
 
 
-def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:
+def _linking(request: BuildModel, model: OpenModel, target: ResolvedTarget) -> Linking:
     """Returns what links the float32 kernels."""
     plain = lower_kernels.TileKernels({}, target.target)
 
     def link(choices: Sequence[schedule_choice.ScheduleChoice], directory: Path) -> Path:
         link_kernels(
-            opened, schedule_choice.apply_choices(opened.module, choices), plain, directory, request
+            model, schedule_choice.apply_choices(model.module, choices), plain, directory, request
         )
         return directory / LIBRARY
 
@@ -100,11 +100,11 @@ def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> 
 
 
 def _choose_schedule(
-    function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
+    function: ModelFunction, request: BuildModel, model: OpenModel, target: ResolvedTarget
 ) -> schedule_choice.ScheduleChoice:
     records = request.records.get(function.workload.digest, ())
     source = schedule_choice.source_of(function, request)
-    choice: schedule_choice.ScheduleChoice = opened.known.choose_once(
+    choice: schedule_choice.ScheduleChoice = model.known.choose_once(
         function.name,
         (records, source),
         lambda: schedule_choice.chosen_schedule(function, request.records, target, source),
@@ -114,30 +114,30 @@ def _choose_schedule(
 
 def link_model(
     request: BuildModel,
-    opened: OpenModel,
+    model: OpenModel,
     target: ResolvedTarget,
     choices: Sequence[schedule_choice.ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
 ) -> Built:
     """Returns the model with exactly these schedules, in the request's directory."""
-    started = time.monotonic()
-    lower = lower_kernels.tile_kernels(opened.module, choices, target, request.precision)
+    start = time.monotonic()
+    lower = lower_kernels.tile_kernels(model.module, choices, target, request.precision)
     choices = schedule_choice.without_schedules(choices, lower.kernels)
-    module = schedule_choice.apply_choices(opened.module, choices)
-    outputs = _output_tensors(module, opened.prepared.outputs)
+    module = schedule_choice.apply_choices(model.module, choices)
+    outputs = _output_tensors(module, model.prepared.outputs)
     has_schedules = any(choice.main is not None for choice in choices)
-    plain = opened.module if has_schedules else module
-    finished = Finished(opened, module, plain, inputs, outputs, lower)
-    linked = link(finished, request)
+    plain = model.module if has_schedules else module
+    parts = Finished(model, module, plain, inputs, outputs, lower)
+    linked = link(parts, request)
     functions = [_built_function(c, target, request, lower.kernels) for c in choices]
-    key = _build_key(opened.prepared, target, functions, request, lower.multiply)
-    _write_artifact(request, finished, target, functions, key)
+    key = _build_key(model.prepared, target, functions, request, lower.multiply)
+    _write_artifact(request, parts, target, functions, key)
     return Built(
         key=key,
-        reference=str(opened.prepared.original),
+        reference=str(model.prepared.original),
         functions=tuple(functions),
         size_bytes=linked.size_bytes,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - start,
         inputs=tuple(each.as_reported() for each in inputs),
         how=HowBuilt(
             kept=tuple(sorted({mark_of(f.rid) for f in functions if f.rid} | {*linked.decided}))
@@ -170,33 +170,33 @@ def _built_function(
 
 
 def _build_key(
-    prepared: PreparedModel,
+    prepared_model: PreparedModel,
     target: ResolvedTarget,
-    built: list[BuiltFunction],
+    functions: list[BuiltFunction],
     request: BuildModel,
     multiply: str,
 ) -> str:
     """Returns a digest of code and weights: two builds with one key need no measuring."""
     artifact = request.target.artifact
     parts = {
-        "model": file_digests(prepared.optimized),
+        "model": file_digests(prepared_model.optimized),
         "target": target.attributes,
         "toolchain": toolchain(),
         "defaults": default_schedule.DEFAULTS_VERSION,
-        "schedules": sorted({(f.key.workload, f.rid) for f in built}),
+        "schedules": sorted({(f.key.workload, f.rid) for f in functions}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": artifact} if artifact != RUNTIME_ARTIFACT else {}),
         **({LAUNCH: request.launch} if request.launch else {}),
-        **lower_kernels.key_parts(request.precision, built, multiply),
+        **lower_kernels.key_parts(request.precision, functions, multiply),
     }
     return digest_of_document(parts)
 
 
 def _write_artifact(
     request: BuildModel,
-    finished: Finished,
+    parts: Finished,
     target: ResolvedTarget,
-    built: list[BuiltFunction],
+    functions: list[BuiltFunction],
     key: str,
 ) -> None:
     form = form_for(request.target, request.settings)
@@ -207,15 +207,15 @@ def _write_artifact(
         settings=request.settings,
         file=file,
         entry=entry,
-        inputs=finished.inputs,
-        outputs=finished.outputs,
+        inputs=parts.inputs,
+        outputs=parts.outputs,
         threads=threads_of(target.target),
         device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
         model=request.model.path,
         key=key,
         target=msgspec.to_builtins(target.attributes),
         toolchain=msgspec.to_builtins(toolchain()),
-        tasks=msgspec.to_builtins(built),
+        tasks=msgspec.to_builtins(functions),
     ).write(Path(request.directory))
 
 
@@ -260,7 +260,7 @@ def link(finished: Finished, request: BuildModel) -> Linked:
 
 
 def link_kernels(
-    opened: OpenModel,
+    model: OpenModel,
     module: Any,
     lower: lower_kernels.TileKernels,
     directory: Path,
@@ -272,7 +272,7 @@ def link_kernels(
     if str(lower.target.kind.name) != "cuda":
         into = Path(request.scratch) / "kernels"
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
-        executable, files = opened.objects.executable(module, lower.target, tiles, into)
+        executable, files = model.objects.executable(module, lower.target, tiles, into)
         return export_library(executable, directory, files)
     change_texts()
     # Without a GPU the pass finds nothing to capture.
@@ -320,13 +320,13 @@ class Linking(NamedTuple):
 
 def slower_ones(
     request: BuildModel,
-    opened: OpenModel,
+    model: OpenModel,
     choices: Sequence[schedule_choice.ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
     linking: Linking,
 ) -> frozenset[str]:
     """Returns the kernels whose schedule is slower inside the model than the default one."""
-    trials = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
+    trials = {choice.function.name for choice in choices if _is_tried(choice, request, model)}
     if request.how is not None or not trials or not device_exists(request.target.kind):
         return frozenset()
     without = schedule_choice.without_schedules(choices, trials)
@@ -351,13 +351,13 @@ def slower_ones(
         )
     for choice in choices:
         if (name := choice.function.name) in trials:
-            opened.known.remember_speed(name, choice.schedule, slower=name in slower)
+            model.known.remember_speed(name, choice.schedule, slower=name in slower)
     return slower
 
 
 def known_slower(
     request: BuildModel,
-    opened: OpenModel,
+    model: OpenModel,
     target: ResolvedTarget,
     choices: Sequence[schedule_choice.ScheduleChoice],
 ) -> frozenset[str]:
@@ -365,26 +365,26 @@ def known_slower(
     those that tiles replace."""
     if request.how is not None:
         return frozenset()
-    slower = {choice.function.name for choice in choices if _is_slower(choice, opened)}
+    slower = {choice.function.name for choice in choices if _is_slower(choice, model)}
     if slower and request.precision != FLOAT32:
         slower -= lower_kernels.tile_kernels(
-            opened.module, choices, target, request.precision
+            model.module, choices, target, request.precision
         ).kernels.keys()
     return frozenset(slower)
 
 
-def _is_slower(choice: schedule_choice.ScheduleChoice, opened: OpenModel) -> bool | None:
-    return opened.known.is_slower(choice.function.name, choice.schedule)
+def _is_slower(choice: schedule_choice.ScheduleChoice, model: OpenModel) -> bool | None:
+    return model.known.is_slower(choice.function.name, choice.schedule)
 
 
 def _is_tried(
-    choice: schedule_choice.ScheduleChoice, request: BuildModel, opened: OpenModel
+    choice: schedule_choice.ScheduleChoice, request: BuildModel, model: OpenModel
 ) -> bool:
     """Returns whether to time the schedule against the default one. On a GPU a measured schedule is
     not tried: a kernel runs in a model there as it runs alone."""
     if choice.main is None or choice.function.workload.digest in request.settled:
         return False
-    if _is_slower(choice, opened) is not None:
+    if _is_slower(choice, model) is not None:
         return False
     is_measured = schedule_choice.source_of(choice.function, request) not in UNMEASURED
     return request.target.kind == "llvm" or not is_measured

@@ -84,8 +84,8 @@ def layer_names(model: Path) -> dict[bytes, str]:
             array = numpy_helper.to_array(tensor)
             names[_digest(array)] = users[tensor.name]
             if array.ndim in _OF_A_CONVOLUTION:
-                turned = array.transpose(*range(2, array.ndim), 1, 0)
-                names[_digest(np.ascontiguousarray(turned))] = users[tensor.name]
+                transpose = array.transpose(*range(2, array.ndim), 1, 0)
+                names[_digest(np.ascontiguousarray(transpose))] = users[tensor.name]
     return names
 
 
@@ -146,8 +146,8 @@ def _is_constant(value: Any) -> bool:
 def _digest(array: Any) -> bytes:
     """Returns a digest that zeros at the end of all rows do not change: weights may be padded."""
     if array.ndim > 1 and array.size and not array[..., -1].any():
-        filled = np.flatnonzero(array.any(axis=tuple(range(array.ndim - 1))))
-        array = array[..., : filled[-1] + 1 if filled.size else 0]
+        columns = np.flatnonzero(array.any(axis=tuple(range(array.ndim - 1))))
+        array = array[..., : columns[-1] + 1 if columns.size else 0]
     return hashlib.sha256(array.tobytes()).digest()
 
 
@@ -189,9 +189,9 @@ def with_node_names(module: Any, values: Mapping[Any, int]) -> Any:
         for binding in bindings
         if (place := values.get(binding.value, values.get(binding.var))) is not None
     }
-    renamed = tvm.IRModule(module.functions, attrs=module.attrs)
-    renamed.update_func(module.get_global_var("main"), _Renaming(places).visit_expr(main))
-    return renamed
+    new_module = tvm.IRModule(module.functions, attrs=module.attrs)
+    new_module.update_func(module.get_global_var("main"), _Renaming(places).visit_expr(main))
+    return new_module
 
 
 def nodes_of_calls(legalized: Any, grouped: Any) -> list[list[int]]:

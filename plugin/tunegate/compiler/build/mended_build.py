@@ -44,12 +44,12 @@ _CLEAR = 1e-3
 
 
 def mended_build(
-    request: MendBuild, last: ModelBuild, opened: OpenModel, target: ResolvedTarget
+    request: MendBuild, last: ModelBuild, model: OpenModel, target: ResolvedTarget
 ) -> Mended:
     """Returns the mended build, or why there is none."""
     clock = _Clock(time.monotonic(), request.limit_seconds)
-    scheduled = {c.function.name: c for c in last.choices if c.main is not None}
-    if not scheduled:
+    choices = {c.function.name: c for c in last.choices if c.main is not None}
+    if not choices:
         return Mended()
     directory = Path(request.build.scratch) / "default"
     usual = msgspec.structs.replace(request.build.target, artifact=RUNTIME_ARTIFACT)
@@ -63,20 +63,20 @@ def mended_build(
         keeps_constants=True,
     )
     inputs = ArtifactFile.read(Path(request.build.directory)).inputs
-    built = link_model(plain, opened, target, without_schedules(last.choices, scheduled), inputs)
+    build = link_model(plain, model, target, without_schedules(last.choices, choices), inputs)
     check = msgspec.structs.replace(request.check, directory=str(directory))
     if _check_of(check) is None:
         return Mended(reason="so does its build with default schedules")
-    if clock.is_over(2 * built.seconds):
+    if clock.is_over(2 * build.seconds):
         return clock.late_reply()
     device = kernel_device(target.target)
     wrong = kernel_errors(
         directory / LIBRARY,
-        _kernels(scheduled.values(), target),
+        _kernels(choices.values(), target),
         (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
         device,
     )
-    return _rebuild(request, last.choices, wrong, (opened, target, inputs, clock))
+    return _rebuild(request, last.choices, wrong, (model, target, inputs, clock))
 
 
 class _Clock(NamedTuple):
@@ -98,7 +98,7 @@ def _rebuild(
     tools: tuple[OpenModel, ResolvedTarget, tuple[ArtifactTensor, ...], _Clock],
 ) -> Mended:
     """Drops the clearly wrong kernels first, then twice as many in each round."""
-    opened, target, inputs, clock = tools
+    model, target, inputs, clock = tools
     count = max(1, sum(error.relative > _CLEAR for error in errors))
     seconds = 0.0
     while errors:
@@ -109,16 +109,16 @@ def _rebuild(
         # A path that was loaded once keeps giving the same library.
         directory = Path(request.build.scratch) / f"without-{count}"
         build = msgspec.structs.replace(request.build, directory=str(directory))
-        built = link_model(build, opened, target, remaining_choices, inputs)
+        new_build = link_model(build, model, target, remaining_choices, inputs)
         check = _check_of(msgspec.structs.replace(request.check, directory=str(directory)))
         if check is not None:
             shutil.rmtree(request.build.directory)
             shutil.move(directory, request.build.directory)
             kernels = _wrong_kernels(wrong, choices, target)
-            return Mended(built=built, check=check, wrong=kernels)
+            return Mended(built=new_build, check=check, wrong=kernels)
         if count >= len(errors):
             break
-        count, seconds = 2 * count, built.seconds
+        count, seconds = 2 * count, new_build.seconds
     return Mended(reason="no kernel by itself does")
 
 
@@ -211,11 +211,11 @@ class _Beside:
 def _call_errors(
     kernel: SingleKernel, arguments: Sequence[Any], device: Any
 ) -> tuple[float, float]:
-    *_, expected = arguments
-    operands = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(expected.numpy()), device)]
+    *_, reference = arguments
+    operands = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(reference.numpy()), device)]
     kernel.function[MAIN](*kernel.arguments(operands))
     device.sync()
-    return errors(operands[-1].numpy().astype("float64"), expected.numpy().astype("float64"))
+    return errors(operands[-1].numpy().astype("float64"), reference.numpy().astype("float64"))
 
 
 # Compares a compiled model with the reference. Runs in a child.
@@ -230,7 +230,8 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
         return Checked()
     directory = Path(request.directory)
     artifact = ArtifactFile.read(directory)
-    return check_run(_run_of(directory, artifact), artifact, request)
+    loaded = loaded_form(directory, artifact) or TvmArtifact(directory, artifact)
+    return check_run(loaded.run, artifact, request)
 
 
 def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
@@ -238,17 +239,13 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
     reference = Path(request.reference)
     if request.samples:
         names = [output.name for output in artifact.outputs]
-        sampled = sampled_errors(
+        samples = sampled_errors(
             run, reference, artifact.inputs, names, request.samples, cases=request.cases
         )
-        if isinstance(sampled, DidNotRun):
-            return Failed(sampled.reason, model=True, memory=sampled.memory)
-        return Checked(sampled=sampled)
+        if isinstance(samples, DidNotRun):
+            return Failed(samples.reason, model=True, memory=samples.memory)
+        return Checked(sampled=samples)
     check = compare_outputs(run, reference, artifact, request.seeds)
     if isinstance(check, DidNotRun):
         return Failed(check.reason, model=True, memory=check.memory, reference=check.of_reference)
     return Checked(check)
-
-
-def _run_of(directory: Path, artifact: ArtifactFile) -> Run:
-    return (loaded_form(directory, artifact) or TvmArtifact(directory, artifact)).run

@@ -34,15 +34,15 @@ class SingleKernel(NamedTuple):
     def _pack(self, constants: Sequence[Any]) -> list[Any]:
         kernel, device = self.kernel, self.device
         if kernel.moves is not None:
-            moved = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
-            return [tvm.runtime.tensor(value, device) for value in moved]
-        packed = [
+            values = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
+            return [tvm.runtime.tensor(value, device) for value in values]
+        buffers = [
             tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
             for kind in kernel.packed_types
         ]
         if constants:
-            self.function[PREPACK](*constants, *packed)
-        return packed
+            self.function[PREPACK](*constants, *buffers)
+        return buffers
 
 
 def built_kernel(module: Any, target: Any) -> SingleKernel:

@@ -13,7 +13,7 @@ from tvm.tirx import IndexMap
 
 from tunegate.compiler.schedules.convolutions import window_of_three
 from tunegate.compiler.schedules.grouped_convolutions import group_vectors
-from tunegate.compiler.schedules.unscheduled import with_unscheduled
+from tunegate.compiler.schedules.unscheduled import with_symbol_of, with_unscheduled
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.config import AUTO
 
@@ -83,12 +83,13 @@ def _im2col(schedule: Any) -> Any | None:
     ]
     if any(_extents(schedule, block) != convolution.extents[:4] for block in followers):
         return None
-    unfolded = schedule.reindex(convolution.block, ("read", 0))
+    patches = schedule.reindex(convolution.block, ("read", 0))
     places = [place for place in range(7) if place != convolution.channels]
-    if _extents(schedule, unfolded) != tuple(convolution.extents[place] for place in places):
+    if _extents(schedule, patches) != tuple(convolution.extents[place] for place in places):
         return None  # a grouped convolution: what it reads depends on the channel it writes
-    _inline_padding(schedule, unfolded)
-    _flatten(schedule, convolution, unfolded, places)
+    for padding in schedule.get_producers(patches):
+        schedule.compute_inline(padding)
+    _flatten(schedule, convolution, patches, places)
     for block in followers:
         _flatten_output(schedule, convolution, block)
     return schedule.mod
@@ -142,12 +143,7 @@ def _followers(schedule: Any, block: Any) -> list[Any]:
     return list(followers.values())
 
 
-def _inline_padding(schedule: Any, unfolded: Any) -> None:
-    for producer in schedule.get_producers(unfolded):
-        schedule.compute_inline(producer)
-
-
-def _flatten(schedule: Any, convolution: _Convolution, unfolded: Any, axes: Sequence[int]) -> None:
+def _flatten(schedule: Any, convolution: _Convolution, patches: Any, axes: Sequence[int]) -> None:
     def image(*variables: Any) -> tuple[Any, Any]:
         every = dict(zip(axes, variables, strict=True))
         whole = [every.get(place) for place in range(7)]
@@ -163,8 +159,8 @@ def _flatten(schedule: Any, convolution: _Convolution, unfolded: Any, axes: Sequ
         )
         return (*convolution.order_by_image(rows, variables[convolution.channels]), columns)
 
-    schedule.transform_layout(unfolded, ("write", 0), _map(convolution, image, 6))
-    schedule.transform_block_layout(unfolded, _map(convolution, image, 6))
+    schedule.transform_layout(patches, ("write", 0), _map(convolution, image, 6))
+    schedule.transform_block_layout(patches, _map(convolution, image, 6))
     schedule.transform_layout(convolution.block, ("write", 0), _output_map(convolution))
     schedule.transform_block_layout(convolution.block, _map(convolution, product, 7))
 
@@ -254,8 +250,6 @@ def _try_variant(form: Callable[[Any], _Form | None], of: Any) -> _Form | None:
 # Convolutions in the one variant that a target asks for: a mark makes search, records and default
 # schedules know no other.
 
-_ENTRY, _SYMBOL = "main", "global_symbol"
-
 
 def with_algorithm(module: Any, algorithm: str) -> Any:
     """Returns the module with a mark on each function that has this variant among others. A
@@ -288,8 +282,4 @@ def _as_marked(function: Any) -> Any | None:
     if asked_algorithm(function) != IM2COL:
         return None
     product = unfolded_image(canonical_workload(function).module)
-    if product is None:
-        return None
-    symbol = (function.attrs or {}).get(_SYMBOL)
-    main = product[_ENTRY]
-    return main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)
+    return None if product is None else with_symbol_of(product[_MAIN], function)

@@ -52,8 +52,8 @@ class Convolution(NamedTuple):
 
 def grouped_convolution(main: Any) -> Convolution | None:
     """Returns the function's only grouped convolution, None if it has none or something else."""
-    grouped = [convolution for convolution in convolutions(main) if convolution.groups.number > 1]
-    return grouped[0] if len(grouped) == 1 else None
+    matches = [convolution for convolution in convolutions(main) if convolution.groups.number > 1]
+    return matches[0] if len(matches) == 1 else None
 
 
 def window_of_three(main: Any) -> Convolution | None:

@@ -143,8 +143,8 @@ def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = (
     it folds constants. Functions named in `leaves` stay as they are."""
     if str(target.kind.name) == "cuda":
         return module
-    grouped = with_group_vectors(with_asked_forms(module), target)
-    return with_product_tiles(with_winograd(grouped, target, leaves), target, leaves)
+    with_vectors = with_group_vectors(with_asked_forms(module), target)
+    return with_product_tiles(with_winograd(with_vectors, target, leaves), target, leaves)
 
 
 # Chains of element-wise operators as one loop. As written, each operator goes over all numbers and
@@ -286,29 +286,29 @@ def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
         return False
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == IterVar.DataPar]
-    reduced = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != IterVar.DataPar]
+    sum_loops = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != IterVar.DataPar]
     lanes = _lanes(schedule.get(spatial[-1]).extent)
-    extents = [schedule.get(loop).extent for loop in reduced]
+    extents = [schedule.get(loop).extent for loop in sum_loops]
     if lanes is None or not _is_worth_it(body, extents):
         return False
     outer, inner = schedule.split(spatial[-1], [None, lanes])
     copy = schedule.cache_write(block, 0, "global")
-    schedule.reorder(*spatial[:-1], outer, *reduced, inner)
+    schedule.reorder(*spatial[:-1], outer, *sum_loops, inner)
     schedule.reverse_compute_at(copy, outer)
     schedule.vectorize(inner)
     schedule.vectorize(schedule.get_loops(copy)[-1])
     unscheduled.share_out(schedule, block, threads)
-    schedule.decompose_reduction(block, reduced[0])
+    schedule.decompose_reduction(block, sum_loops[0])
     return True
 
 
-def _is_worth_it(body: Any, reduced: Sequence[Any]) -> bool:
+def _is_worth_it(body: Any, extents: Sequence[Any]) -> bool:
     """Returns whether the change pays. LLVM unrolls a window of few numbers by itself. Sums over
     contiguous rows would have to gather their numbers; in a product the other factor pays for
     that."""
-    if not all(isinstance(extent, IntImm) for extent in reduced):
+    if not all(isinstance(extent, IntImm) for extent in extents):
         return False
-    if math.prod(int(extent) for extent in reduced) < _MIN_REDUCED or len(body.writes) != 1:
+    if math.prod(int(extent) for extent in extents) < _MIN_REDUCED or len(body.writes) != 1:
         return False
     if int(tvm.DataType(str(body.writes[0].source.dtype)).bits) < _MIN_BITS:
         return False
@@ -334,7 +334,6 @@ def _lanes(extent: Any) -> int | None:
 
 _logger = logging.getLogger(__name__)
 
-_SYMBOL = "global_symbol"
 _MAX_SUMS, _MAX_SPANNING_SUMS = 14, 8
 """The number of 32 registers of 512 bits that hold sums; fewer for vectors that span groups, as
 their shuffled inputs need registers too. Smaller register files use three quarters and a half."""
@@ -357,17 +356,12 @@ def _schedule_groups(function: Any, target: Any) -> Any | None:
         if vectors is None:
             return None
         most_sums = _most_sums(vector_registers(target), vectors)
-        return _with_symbol_of(_schedule_vectors(vectors, most_sums, threads_of(target)), function)
+        new_function = _schedule_vectors(vectors, most_sums, threads_of(target))
+        new_function = unscheduled.with_symbol_of(new_function, function)
+        return new_function.with_attr(unscheduled.IS_SCHEDULED, True)
     except Exception:
         _logger.info("a grouped convolution stays as it is", exc_info=True)
         return None
-
-
-def _with_symbol_of(scheduled: Any, function: Any) -> Any:
-    """Returns the scheduled function with the symbol of the original, if it has one."""
-    symbol = (function.attrs or {}).get(_SYMBOL)
-    result = scheduled.with_attr(_SYMBOL, symbol) if symbol else scheduled.without_attr(_SYMBOL)
-    return result.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 def _most_sums(

@@ -199,18 +199,18 @@ class _Steps:
         height, width, channels_in, channels_out = convolution.weight_extents
         is_spanning = self._vectors.groups > 0
         spatial = [*convolution.image[:3], self._vector]
-        reduced = convolution.window[:2] if is_spanning else convolution.window
+        window = convolution.window[:2] if is_spanning else convolution.window
         extents = [*convolution.extents[:3], channels_out // lanes, height, width]
         extents += [] if is_spanning else [channels_in]
-        kinds = [IterVar.DataPar] * 4 + [IterVar.CommReduce] * len(reduced)
-        added, read = self._spanning() if is_spanning else self._inside()
+        kinds = [IterVar.DataPar] * 4 + [IterVar.CommReduce] * len(window)
+        add_products, read = self._spanning() if is_spanning else self._inside()
         channels = channels_in if is_spanning else 1
         block = SBlock(
-            [self._axis(*each) for each in zip([*spatial, *reduced], extents, kinds, strict=True)],
+            [self._axis(*each) for each in zip([*spatial, *window], extents, kinds, strict=True)],
             [read, self._weights_region(channels)],
             [self._region(convolution.output, self._output_indices(0), last=lanes)],
             "vectors",
-            self._store(lambda piece: added(self._sum(piece), piece)),
+            self._store(lambda piece: add_products(self._sum(piece), piece)),
             self._store(lambda piece: _vector_of(tirx.const(0.0, "float32"), piece.lanes)),
             annotations={_VECTORS: lanes},
         )
@@ -224,7 +224,7 @@ class _Steps:
         return tirx.SeqStmt(stores) if len(stores) > 1 else stores[0]
 
     def _sum(self, piece: Piece) -> Any:
-        return self._original.output.vload(self._output_indices(piece.first), _type(piece.lanes))
+        return self._original.output.vload(self._output_indices(piece.first), dtype_of(piece.lanes))
 
     def _output_indices(self, first: int) -> list[Any]:
         start = self._vector * self._number(self._vectors.lanes)
@@ -267,20 +267,20 @@ class _Steps:
         """Returns the numbers at these positions of the channels read."""
         image, lanes = self._original.image_buffer, len(order)
         if order == list(range(order[0], order[0] + lanes)):
-            return image.vload(self._pixel(span, order[0]), _type(lanes))
+            return image.vload(self._pixel(span, order[0]), dtype_of(lanes))
         # A shuffle combines two vectors of one length.
         part = math.gcd(span, REGISTER)
         first, last = min(order) // part, max(order) // part
         parts = [
-            image.vload(self._pixel(span, n * part), _type(part)) for n in range(first, last + 1)
+            image.vload(self._pixel(span, n * part), dtype_of(part)) for n in range(first, last + 1)
         ]
         # A shuffle returns no more numbers than it takes.
-        repeated = parts * -(-lanes // (part * len(parts)))
-        return Shuffle(repeated, [tirx.const(place - first * part, "int32") for place in order])
+        operands = parts * -(-lanes // (part * len(parts)))
+        return Shuffle(operands, [tirx.const(place - first * part, "int32") for place in order])
 
     def _weights(self, channel: Any, piece: Piece) -> Any:
         y, x = self._original.window[:2]
-        first, type_ = self._number(piece.first), _type(piece.lanes)
+        first, type_ = self._number(piece.first), dtype_of(piece.lanes)
         if self._packed is not None:
             return self._packed.vload([self._vector, y, x, channel, first], type_)
         return self._original.weights.vload(
@@ -317,7 +317,7 @@ class _Steps:
         return convolutions.loops_around(block, extents, self._original.loop_type)
 
 
-def _type(lanes: int) -> str:
+def dtype_of(lanes: int) -> str:
     return "float32" if lanes == 1 else f"float32x{lanes}"
 
 

@@ -29,16 +29,16 @@ _MAX_ROWS = 16
 def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
     """Returns the module, or a changed copy if it has such functions. Scheduled functions and those
     named in `leaves` stay as they are."""
-    tiled = partial(
+    schedule = partial(
         _schedule_product, registers=vector_registers(target), threads=threads_of(target)
     )
-    return unscheduled.with_unscheduled(module, tiled, leaves)
+    return unscheduled.with_unscheduled(module, schedule, leaves)
 
 
 def _schedule_product(function: Any, registers: VectorRegisters, threads: int) -> Any | None:
     tile = partial(_tile, registers=registers, threads=threads)
-    changed = unscheduled.with_changed_blocks(function, tile, only_sums=True)
-    return None if changed is None else changed.with_attr(unscheduled.IS_SCHEDULED, True)
+    new_function = unscheduled.with_changed_blocks(function, tile, only_sums=True)
+    return None if new_function is None else new_function.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 def _tile(schedule: Any, block: Any, registers: VectorRegisters, threads: int) -> bool:
@@ -73,10 +73,10 @@ def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) ->
         others = [*at[:axis], *at[axis + 1 :]]
         return [at[axis] // lanes, *others, at[axis] % lanes]
 
-    copied = schedule.cache_read(block, factors.second, "global")
+    copy = schedule.cache_read(block, factors.second, "global")
     schedule.transform_layout(block, ("read", factors.second), pack_index)
     for name, value in PACKING.items():
-        schedule.annotate(copied, name, value)
+        schedule.annotate(copy, name, value)
 
 
 def _copy_in_vectors(schedule: Any, block: Any, registers: VectorRegisters, threads: int) -> None:
@@ -101,7 +101,7 @@ def _is_plain_copy(body: Any) -> bool:
     if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
         return False
     places = zip(store.indices, store.value.indices, strict=True)
-    return all(written.same_as(read) for written, read in places)
+    return all(write.same_as(read) for write, read in places)
 
 
 class _Loops(NamedTuple):

@@ -53,9 +53,9 @@ def chosen_schedule(
 ) -> ScheduleChoice:
     """Returns the best of the function's own records. With others' records (`source`) the prior
     chooses among them and its own first pick; its word counts more than the nearest neighbour's."""
-    recorded = records.get(function.workload.digest, ())
-    picked = _pick_by_prior(function, recorded, target.target) if source in PICKED else None
-    return picked or ScheduleChoice(function, *best_that_replays(function, recorded, target.target))
+    own = records.get(function.workload.digest, ())
+    pick = _pick_by_prior(function, own, target.target) if source in PICKED else None
+    return pick or ScheduleChoice(function, *best_that_replays(function, own, target.target))
 
 
 def without_schedules(
@@ -97,7 +97,7 @@ def _pick_by_prior(
     }
     failed = [_schedule_of(record) for record in records if record.status != "ok"]
     prior = prior_of(str(target.kind.name))
-    pick = prior_pick(function.workload, target, space, prior, offered=refits, failed=failed)
+    pick = prior_pick(function.workload, target, space, prior, offers=refits, failures=failed)
     if pick is None:
         return None
     main = _scheduled_main(pick.replayed)
@@ -158,12 +158,12 @@ def record_id(key: WorkloadKey, schedule: TuningRecord | Schedule) -> str:
 
 def apply_choices(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
     """Returns the module with these schedules."""
-    scheduled = module.clone()
+    new_module = module.clone()
     for choice in choices:
         if choice.main is not None:
-            name = scheduled.get_global_var(choice.function.name)
-            scheduled.update_func(name, choice.main)
-    return scheduled
+            name = new_module.get_global_var(choice.function.name)
+            new_module.update_func(name, choice.main)
+    return new_module
 
 
 def source_of(function: ModelFunction, request: BuildModel) -> ScheduleSource:
@@ -192,25 +192,26 @@ def prior_pick(
     space: DesignSpace,
     prior: Prior | None,
     *,
-    offered: Collection[Schedule] = (),
-    failed: Collection[Schedule] = (),
+    offers: Collection[Schedule] = (),
+    failures: Collection[Schedule] = (),
 ) -> PriorPick | None:
-    """Returns the likeliest of the `offered` and sampled schedules, without those that `failed`.
+    """Returns the likeliest of the `offers` and sampled schedules, without the `failures`.
     Returns None if the prior abstains: there is none for the target, it does not know the loop
     nest, or it was never trained on the operator (as grouped convolutions, whose default schedule
     is faster than its pick). On GPUs no pick has been measured."""
     kind = str(target.kind.name)
     if prior is None or kind != "llvm" or not _is_known(workload, space):
         return None
-    ranked = _rank_samples(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
-    without = {_sample(each) for each in failed}
-    for number, sample in enumerate(each for each in ranked if each not in without):
+    seed = int(workload.digest[:16], 16)
+    samples = _rank_samples(space, prior, kind, seed, [_sample(each) for each in offers])
+    without = {_sample(each) for each in failures}
+    for number, sample in enumerate(each for each in samples if each not in without):
         if number == _MOST_REPLAYS:
             return None
-        replayed = space.replay(Schedule(*sample))
-        described = None if replayed is None else space.describe(replayed.trace)
-        if described is not None and _sample(described) not in without:
-            return PriorPick(replayed, described)
+        schedule = space.replay(Schedule(*sample))
+        description = None if schedule is None else space.describe(schedule.trace)
+        if description is not None and _sample(description) not in without:
+            return PriorPick(schedule, description)
     return None
 
 
@@ -226,7 +227,7 @@ def _is_known(workload: Workload, space: DesignSpace) -> bool:
 
 
 def _rank_samples(
-    space: DesignSpace, prior: Prior, kind: str, seed: int, offered: Sequence[ScheduleSample]
+    space: DesignSpace, prior: Prior, kind: str, seed: int, offers: Sequence[ScheduleSample]
 ) -> Iterator[ScheduleSample]:
     """Yields the samples that the prior knows, the likeliest first."""
     sampling = space.sampling()
@@ -235,16 +236,12 @@ def _rank_samples(
     rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
     samples = SampleSpace(sampling, rng, seldom=seldom)
     pools = SamplePools(samples, features, kind)
-    drawn, _ = pools.draw_pool(offered, ())
-    fitting = [each for each in offered if not features.is_hopeless(each, kind)]
-    scores = pools.breed(prior.ratios, [*fitting, *drawn], (), ())
+    pool, _ = pools.draw_pool(offers, ())
+    fitting = [each for each in offers if not features.is_hopeless(each, kind)]
+    scores = pools.breed(prior.ratios, [*fitting, *pool], (), ())
     for sample in sorted(scores, key=lambda each: -scores[each]):
         if prior.knows([features.of(sample)])[0]:
             yield sample
-
-
-def _seed(workload: Workload) -> int:
-    return int(workload.digest[:16], 16)
 
 
 def _sample(schedule: Schedule) -> ScheduleSample:
@@ -282,16 +279,16 @@ def transferred_schedules(
     refits = [space.refit(schedule) for schedule in foreign]
     places = [n for n, refit in enumerate(refits) if refit is not None]
     order = likeliest([refit for refit in refits if refit is not None], expect)
-    adapted: dict[Schedule, Any] = {}
+    adaptations: dict[Schedule, Any] = {}
     misfits = len(foreign) - len(places)
     for place in order[:most]:
         number = places[place]
         fitting = _replay_variants(space, [foreign[number], refits[number]])
         misfits += not fitting
-        adapted |= fitting
-    schedules = list(adapted)
+        adaptations |= fitting
+    schedules = list(adaptations)
     best = likeliest(schedules, expect)[:most]
-    return Transferred([adapted[schedules[place]] for place in best], misfits)
+    return Transferred([adaptations[schedules[place]] for place in best], misfits)
 
 
 def _replay_variants(
@@ -299,10 +296,10 @@ def _replay_variants(
 ) -> dict[Schedule, Any]:
     schedules = {}
     for variant in dict.fromkeys(variants):  # one that fits as it is has one adaptation
-        replayed = None if variant is None else space.replay(variant)
-        described = None if replayed is None else space.describe(replayed.trace)
-        if described is not None:
-            schedules[described] = replayed
+        schedule = None if variant is None else space.replay(variant)
+        description = None if schedule is None else space.describe(schedule.trace)
+        if description is not None:
+            schedules[description] = schedule
     return schedules
 
 

@@ -18,23 +18,23 @@ from tunegate.compiler.targets import threads_of
 
 _logger = logging.getLogger(__name__)
 
-_MAIN = "main"
+_MAIN, _SYMBOL = "main", "global_symbol"
 
 IS_SCHEDULED = "tirx.is_scheduled"
 """The compiler's own mark of a function that its default schedules skip."""
 
 
 def with_unscheduled(
-    module: Any, changed: Callable[[Any], Any | None], leaves: Collection[str] = ()
+    module: Any, change: Callable[[Any], Any | None], leaves: Collection[str] = ()
 ) -> Any:
-    """Returns the module, or a copy in which `changed` replaced unscheduled functions. `changed`
+    """Returns the module, or a copy in which `change` replaced unscheduled functions. `change`
     returns None for a function that stays; functions named in `leaves` stay too."""
     others = {
         variable: other
         for variable, function in module.functions.items()
         if isinstance(function, PrimFunc) and IS_SCHEDULED not in (function.attrs or {})
         if variable.name_hint not in leaves
-        if (other := changed(function)) is not None
+        if (other := change(function)) is not None
     }
     if not others:
         return module
@@ -53,12 +53,20 @@ def with_changed_blocks(
         schedule = Schedule(tvm.IRModule({_MAIN: function}))
         blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
         # Before the first change, which may remove other blocks.
-        chosen = [b for b in blocks if not only_sums or schedule.get(b).init is not None]
-        scheduled_blocks = [change(schedule, block) for block in chosen]
+        blocks_to_change = [b for b in blocks if not only_sums or schedule.get(b).init is not None]
+        scheduled_blocks = [change(schedule, block) for block in blocks_to_change]
     except Exception:
         _logger.info("a kernel stays as it is", exc_info=True)
         return None
     return schedule.mod[_MAIN] if any(scheduled_blocks) else None
+
+
+def with_symbol_of(new_function: Any, function: Any) -> Any:
+    """Returns the new function with the symbol of the original, if it has one."""
+    symbol = (function.attrs or {}).get(_SYMBOL)
+    if symbol:
+        return new_function.with_attr(_SYMBOL, symbol)
+    return new_function.without_attr(_SYMBOL)
 
 
 # Kernels of tensors without a number.
@@ -116,8 +124,8 @@ def with_parallel_loops(module: Any, target: Any) -> Any:
     they are."""
     if (threads := threads_of(target)) == 1:
         return module
-    shared = partial(share_out, threads=threads)
-    return with_unscheduled(module, partial(with_changed_blocks, change=shared))
+    share = partial(share_out, threads=threads)
+    return with_unscheduled(module, partial(with_changed_blocks, change=share))
 
 
 def share_out(schedule: Any, block: Any, threads: int, *, lanes: int = 1) -> bool:
@@ -150,15 +158,15 @@ def _shared_out(schedule: Any, block: Any, shares: int) -> bool:
 
 def _perfectly_nested(schedule: Any, loops: list[Any]) -> list[Any]:
     """Returns the outermost loops that contain nothing but the next one."""
-    nested = []
+    outermost = []
     for loop in loops:
         node = schedule.get(loop)
         if int(node.kind) != ForKind.SERIAL:
             break
-        nested.append(loop)
+        outermost.append(loop)
         if not isinstance(node.body, For):
             break
-    return nested
+    return outermost
 
 
 def _is_parallel(schedule: Any, block: Any, count: int) -> bool:

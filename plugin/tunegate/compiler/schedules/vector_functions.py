@@ -226,8 +226,8 @@ def exp(x: Any) -> Any:
 
 
 def _power_of_two(n: Any) -> Any:
-    biased = n.astype(_integer(n)) + _int32(_EXPONENT_BIAS)
-    return tirx.reinterpret(str(n.ty), biased << _int32(_MANTISSA_BITS))
+    exponent = n.astype(_integer(n)) + _int32(_EXPONENT_BIAS)
+    return tirx.reinterpret(str(n.ty), exponent << _int32(_MANTISSA_BITS))
 
 
 def log(x: Any) -> Any:

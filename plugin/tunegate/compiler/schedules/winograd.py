@@ -21,7 +21,7 @@ from tvm.tirx import Broadcast, BufferLoad, BufferRegion, BufferStore, IterVar, 
 from tunegate.compiler.schedules import convolutions, product_tiles, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import asked_algorithm
 from tunegate.compiler.schedules.convolutions import CONSTANTS, Convolution, place_of_constant
-from tunegate.compiler.schedules.grouped_convolutions import REGISTER
+from tunegate.compiler.schedules.grouped_convolutions import REGISTER, dtype_of
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
@@ -57,9 +57,7 @@ def _tiled_if_faster(function: Any, target: Any) -> Any | None:
 def schedule_tiled(function: Any, convolution: Convolution, tiling: Tiling, target: Any) -> Any:
     """Returns the scheduled function with its convolution in these tiles."""
     main = _schedule(_Tiles(function, convolution, tiling).function(), tiling, target)
-    symbol = (function.attrs or {}).get(_SYMBOL)
-    result = main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)
-    return result.with_attr(unscheduled.IS_SCHEDULED, True)
+    return unscheduled.with_symbol_of(main, function).with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 # The transforms along one axis: of the image (m + 2 numbers to m + 2), of the sums (m + 2 to m),
@@ -185,8 +183,8 @@ def best_tiling(layer: Layer, registers: VectorRegisters, threads: int) -> Tilin
     if layer.channels_out % registers.lanes:
         return None
     direct = _direct_cycles(layer, registers)
-    counted = ((tiled_cycles(layer, t, registers, threads), t) for t in _tilings(layer, registers))
-    cycles, best = min(counted, key=lambda each: (each[0], -each[1].columns))
+    pairs = ((tiled_cycles(layer, t, registers, threads), t) for t in _tilings(layer, registers))
+    cycles, best = min(pairs, key=lambda each: (each[0], -each[1].columns))
     return best if cycles < _WORTH_IT * direct else None
 
 
@@ -215,12 +213,12 @@ def tiled_cycles(layer: Layer, tiling: Tiling, registers: VectorRegisters, threa
     steps = points * tiles / tiling.columns * layer.channels_out / tiling.lanes
     products = steps * layer.channels_in * _step_cycles(tiling.columns, vectors)
     # Each tile of a few channels is copied and transformed, then transformed back and written.
-    read = (2 * outputs + 2 * points) * layer.channels_in / _lanes_in(layer, registers)
-    written = (points + 3 * outputs) * layer.channels_out / registers.lanes
+    reads = (2 * outputs + 2 * points) * layer.channels_in / _lanes_in(layer, registers)
+    writes = (points + 3 * outputs) * layer.channels_out / registers.lanes
     size = points * layer.channels_in * layer.channels_out * _FLOAT_BYTES
     weights = size + (blocks - 1) * max(0, size - _L2_BYTES)
     uneven = -(-blocks // threads) * threads / blocks
-    cycles = products + tiles * (read + written) * _MOVED
+    cycles = products + tiles * (reads + writes) * _MOVED
     return uneven * cycles + weights / _BYTES_PER_CYCLE
 
 
@@ -234,10 +232,10 @@ def _direct_cycles(layer: Layer, registers: VectorRegisters) -> float:
     size = _WINDOW**2 * channels_in
     steps = math.prod(extents) / tile.columns / tile.lanes * size
     products = steps * _step_cycles(tile.columns, tile.lanes // registers.lanes)
-    read, written = channels_in / _lanes_in(layer, registers), layer.channels_out / registers.lanes
-    moved = math.prod(layer[:3]) * (2 * read + written)
+    reads, writes = channels_in / _lanes_in(layer, registers), layer.channels_out / registers.lanes
+    transfers = math.prod(layer[:3]) * (2 * reads + writes)
     weights = size * layer.channels_out * _FLOAT_BYTES
-    return products + moved * _MOVED + weights / _BYTES_PER_CYCLE
+    return products + transfers * _MOVED + weights / _BYTES_PER_CYCLE
 
 
 def _lanes_in(layer: Layer, registers: VectorRegisters) -> int:
@@ -378,18 +376,18 @@ class _Tiles:
         row = block * self._number(self._tiling.rows) + tirx.floordiv(
             tile, self._number(self._across)
         )
-        top = tirx.min(row, self._number(self._rows - 1)) * self._number(outputs)
-        left = tirx.floormod(tile, self._number(self._across)) * self._number(outputs)
+        first_row = tirx.min(row, self._number(self._rows - 1)) * self._number(outputs)
+        first_column = tirx.floormod(tile, self._number(self._across)) * self._number(outputs)
 
         def pixel(y: int, x: int) -> Any:
-            indices = [batch, top + self._number(y), left + self._number(x), channel]
-            return image.vload(indices, _type(lanes))
+            indices = [batch, first_row + self._number(y), first_column + self._number(x), channel]
+            return image.vload(indices, dtype_of(lanes))
 
         def store(n: int, value: Any) -> Any:
             return self._inputs.vstore([batch, block, self._number(n), place, channel], value)
 
         body, buffers = self._both_axes(self._transform.image, pixel, store, lanes)
-        window = [batch, (top, points), (left, points), (channel, lanes)]
+        window = [batch, (first_row, points), (first_column, points), (channel, lanes)]
         region = [batch, block, self._all(every, points), place, (channel, lanes)]
         block_ = SBlock(
             self._axes(axes, extents),
@@ -419,7 +417,7 @@ class _Tiles:
         weight = [tirx.floordiv(channel, lanes), point, inner, tirx.floormod(channel, lanes)]
         product = BufferLoad(self._inputs, read) * BufferLoad(self._weights, weight)
         whole = SBlock(
-            self._axes(axes, extents, reduced=1),
+            self._axes(axes, extents, sums=1),
             [self._region(self._inputs, read), self._region(self._weights, weight)],
             [self._region(self._sums, output)],
             _PRODUCTS,
@@ -438,7 +436,7 @@ class _Tiles:
 
         def sum_(y: int, x: int) -> Any:
             indices = [batch, block, self._number(y * points + x), place, channel]
-            return self._sums.vload(indices, _type(lanes))
+            return self._sums.vload(indices, dtype_of(lanes))
 
         def store(n: int, value: Any) -> Any:
             return self._outputs.vstore([batch, block, place, self._number(n), channel], value)
@@ -478,7 +476,7 @@ class _Tiles:
         ]
         values = []
         for y in height:
-            row = [columns[x].vload([self._number(y * lanes)], _type(lanes)) for x in points]
+            row = [columns[x].vload([self._number(y * lanes)], dtype_of(lanes)) for x in points]
             values += along(row)
         return tirx.SeqStmt([*first, *(store(n, each) for n, each in enumerate(values))]), columns
 
@@ -512,10 +510,8 @@ class _Tiles:
     def _variables(self, count: int) -> list[Any]:
         return [Var(f"v_{n}", self._original.loop_type) for n in range(count)]
 
-    def _axes(
-        self, variables: Sequence[Any], extents: Sequence[int], reduced: int = 0
-    ) -> list[Any]:
-        kinds = [IterVar.DataPar] * (len(variables) - reduced) + [IterVar.CommReduce] * reduced
+    def _axes(self, variables: Sequence[Any], extents: Sequence[int], sums: int = 0) -> list[Any]:
+        kinds = [IterVar.DataPar] * (len(variables) - sums) + [IterVar.CommReduce] * sums
         return [
             IterVar(tvm.ir.Range(self._number(0), self._number(extent)), variable, kind)
             for variable, extent, kind in zip(variables, extents, kinds, strict=True)
@@ -545,10 +541,6 @@ def _weighted_sum(factors: Sequence[float], numbers: Sequence[Any]) -> Any:
     return sum(terms[1:], start=terms[0])
 
 
-def _type(lanes: int) -> str:
-    return "float32" if lanes == 1 else f"float32x{lanes}"
-
-
 # Schedules a rewritten function: a block of tiles is transformed at once; then a few output
 # channels at a time are summed up, transformed back and written, with what follows.
 
@@ -556,12 +548,12 @@ def _type(lanes: int) -> str:
 def _schedule(main: Any, tiling: Tiling, target: Any) -> Any:
     registers, threads = vector_registers(target), threads_of(target)
     schedule = Schedule(tvm.IRModule({_MAIN: main.with_attr(_SYMBOL, _MAIN)}))
-    inputs, products, outputs, untiled = (
+    inputs, products, outputs, output = (
         schedule.get_sblock(name) for name in (_INPUTS, _PRODUCTS, _OUTPUTS, _UNTILED)
     )
     _copy_image(schedule, inputs, registers, threads)
-    unscheduled.inline_followers(schedule, untiled)
-    batch, y, x, channels = schedule.get_loops(untiled)
+    unscheduled.inline_followers(schedule, output)
+    batch, y, x, channels = schedule.get_loops(output)
     blocks, rows = schedule.split(y, [None, tiling.transform.outputs * tiling.rows])
     groups, few = schedule.split(channels, [None, tiling.lanes])
     schedule.reorder(batch, blocks, groups, rows, x, few)
@@ -579,8 +571,8 @@ def _schedule(main: Any, tiling: Tiling, target: Any) -> Any:
 def _copy_image(schedule: Any, inputs: Any, registers: VectorRegisters, threads: int) -> None:
     """Pads the image in one copy."""
     for image in schedule.get_producers(inputs):
-        for padded in schedule.get_producers(image):
-            schedule.compute_inline(padded)
+        for padding in schedule.get_producers(image):
+            schedule.compute_inline(padding)
         inner = schedule.get_loops(image)[-1]
         lanes = math.gcd(int(schedule.get(inner).extent), registers.lanes)
         schedule.vectorize(schedule.split(inner, [None, lanes])[1])

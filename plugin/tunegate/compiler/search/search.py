@@ -81,28 +81,28 @@ class TaskSearch:
             self._needs_default = False
             candidates.append(self._default())
         misfits = self._queue(seeds, all_of_them=not count)
-        seeded = self._take_seeds(self._seats(count) if count else None)
-        missing = max(0, count - len(seeded))
-        searched = list(self._search(missing)) if missing else []
-        instead = self._take_seeds(missing - len(searched))
-        candidates += [*seeded, *searched, *instead]
-        self._empty = self._empty + 1 if missing and not (searched or instead) else 0
-        exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
-        return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
+        from_seeds = self._take_seeds(self._seats(count) if count else None)
+        missing = max(0, count - len(from_seeds))
+        from_search = list(self._search(missing)) if missing else []
+        instead = self._take_seeds(missing - len(from_search))
+        candidates += [*from_seeds, *from_search, *instead]
+        self._empty = self._empty + 1 if missing and not (from_search or instead) else 0
+        is_exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
+        return Proposed(self._workload.digest, tuple(candidates), is_exhausted, misfits)
 
     def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
         """Queues the seeds worth trying behind those that already wait. Returns how many did not
         fit."""
         own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
-        replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
-        self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
-        transferred = [schedule for origin, schedule in seeds if origin == "transfer"]
-        most = len(transferred) if all_of_them else schedule_choice.MAX_TRANSFERRED
+        replays = [(origin, self.space.replay(schedule)) for origin, schedule in own]
+        self._seeds.extend((origin, each) for origin, each in replays if each is not None)
+        foreign = [schedule for origin, schedule in seeds if origin == "transfer"]
+        most = len(foreign) if all_of_them else schedule_choice.MAX_TRANSFERRED
         fitting, misfits = schedule_choice.transferred_schedules(
-            transferred, self.space, self._expect(), most
+            foreign, self.space, self._expect(), most
         )
         self._seeds.extend(("transfer", each) for each in fitting)
-        return misfits + sum(each is None for _, each in replayed)
+        return misfits + sum(each is None for _, each in replays)
 
     def _seats(self, count: int) -> int:
         """Returns the number of seeds in a batch of `count`. If a prior picks samples, transferred
@@ -164,12 +164,12 @@ class TaskSearch:
             if count_so_far == count or attempt == _ATTEMPTS * count:
                 return
             schedule = Schedule(*samples[pick.sample])
-            replayed = self.space.replay(schedule)
-            if replayed is None:
+            replay = self.space.replay(schedule)
+            if replay is None:
                 self._seen.add(schedule)
                 self._surrogate.add(self._features.of(samples[pick.sample]), None)
                 continue
-            candidate = self._new_candidate("search", replayed, pick.reason)
+            candidate = self._new_candidate("search", replay, pick.reason)
             if candidate is not None:
                 count_so_far += 1
                 yield candidate
@@ -177,13 +177,13 @@ class TaskSearch:
     def _pick_samples(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
         """Returns the samples, and the order in which to try them."""
         good = [_sample(schedule) for schedule in self._best_schedules()]
-        proposed = {_sample(schedule) for schedule in self._seen}
-        samples, self._is_small = self._pools.draw_pool(good, proposed)
+        past = {_sample(schedule) for schedule in self._seen}
+        samples, self._is_small = self._pools.draw_pool(good, past)
         score = self._surrogate.score() if self._filters and samples else None
         scores = None
         if score is not None:
-            bred = self._pools.breed(score, samples, good, proposed)
-            samples, scores = list(bred), list(bred.values())
+            bred_scores = self._pools.breed(score, samples, good, past)
+            samples, scores = list(bred_scores), list(bred_scores.values())
         kinds = [self._features.kind(sample) for sample in samples]
         return samples, picks(scores, kinds, count, self._rng)
 
@@ -193,10 +193,10 @@ class TaskSearch:
     def _new_candidate(
         self, origin: Origin, schedule: Any, reason: Reason = "random"
     ) -> Candidate | None:
-        described = self.space.describe(schedule.trace)
-        if described is None or described in self._seen:
+        description = self.space.describe(schedule.trace)
+        if description is None or description in self._seen:
             return None
-        return self._candidate(origin, described, schedule.mod, reason)
+        return self._candidate(origin, description, schedule.mod, reason)
 
     def _candidate(
         self, origin: Origin, schedule: Schedule, module: Any, reason: Reason = "random"

@@ -7,6 +7,7 @@ integers for the template's sampling instructions; nothing else of a record is e
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -80,7 +81,9 @@ class DesignSpace:
         self._postprocessors[variant.name] = context.space_generator.postprocs
         if roomy is not None:
             usual = _context(variant.module, target, seed).space_generator.postprocs
-            self._verifiers[variant.name] = next(p for p in usual if _verifies_limits(p))
+            self._verifiers[variant.name] = next(
+                p for p in usual if isinstance(p, ms.postproc.VerifyGPUCode)
+            )
         for schedule in context.generate_design_space():
             body, _ = _split_trace(schedule.trace)
             if body in self._digests:
@@ -164,13 +167,13 @@ class DesignSpace:
         self, template: Template, decisions: Sequence[Decision], seed: int = 1
     ) -> Any | None:
         kinds = {s.index: s.kind for s in template.sampling}
-        chosen = {
+        choices = {
             template.instructions[index]: _value(kinds[index], values)
             for index, values in decisions
         }
         schedule = tvm.s_tir.Schedule(template.variant.module, seed=seed)
         try:
-            trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
+            trace = tvm.s_tir.schedule.Trace(template.instructions, choices)
             trace.apply_to_schedule(schedule, remove_postproc=True)
             schedule.enter_postproc()
             if template.variant.lanes > 1:
@@ -183,10 +186,6 @@ class DesignSpace:
         except Exception:
             return None  # a schedule that does not apply here is a miss, whatever TVM says of it
         return schedule if fits else None
-
-
-def _verifies_limits(processor: Any) -> bool:
-    return isinstance(processor, ms.postproc.VerifyGPUCode)
 
 
 def _context(module: Any, target: Any, seed: int) -> Any:
@@ -214,15 +213,15 @@ def _digest(form_name: str, body: str) -> str:
 
 
 def _template(of: AlgorithmVariant, trace: Any) -> Template:
-    simplified = trace.simplified(remove_postproc=True)
-    instructions = _to_python(simplified.as_json()[0])
+    short_trace = trace.simplified(remove_postproc=True)
+    instructions = _to_python(short_trace.as_json()[0])
     sampling = tuple(
         _sampling(index, name, attributes)
         for index, (name, _, attributes, _) in enumerate(instructions)
         if name in _KINDS
     )
     return Template(
-        of, list(simplified.insts), sampling, trace_signature(instructions, pure=()).text
+        of, list(short_trace.insts), sampling, trace_signature(instructions, pure=()).text
     )
 
 
@@ -242,7 +241,7 @@ def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstructi
 def _add_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> SamplingInstruction:
     match sampling.kind:
         case "perfect-tile" | "partitioned-tile":
-            return msgspec.structs.replace(sampling, extent=_product(values))
+            return msgspec.structs.replace(sampling, extent=math.prod(values))
         case "compute-location":
             return msgspec.structs.replace(sampling, extent=_LOOPS)
         case "categorical":
@@ -269,13 +268,6 @@ def _integers(value: Any) -> tuple[int, ...]:
 
 def _value(kind: str, values: tuple[int, ...]) -> Any:
     return list(values) if kind in {"perfect-tile", "partitioned-tile"} else values[0]
-
-
-def _product(values: Sequence[int]) -> int:
-    product = 1
-    for value in values:
-        product *= value
-    return product
 
 
 # A trace's instructions without names, so that traces of other people's modules can be compared
@@ -373,12 +365,12 @@ def _kernel(template: Template, card: Card, shared: int) -> GpuKernel | None:
     """Returns the operands of the block that the sketch tiles, None if there is none, or if an
     index is not a sum of the block's loops."""
     name = _tiled_block(template.instructions)
-    realized: list[Any] = []
-    structural_walk(template.variant.module["main"].body, [(SBlockRealize, realized.append)])
-    tiled = [each for each in realized if each.block.name_hint == name]
-    if len(tiled) != 1:
+    realizations: list[Any] = []
+    structural_walk(template.variant.module["main"].body, [(SBlockRealize, realizations.append)])
+    tiled_blocks = [each for each in realizations if each.block.name_hint == name]
+    if len(tiled_blocks) != 1:
         return None
-    block = tiled[0].block
+    block = tiled_blocks[0].block
     loads: list[Any] = []
     structural_walk(block.body, [(TensorLoad, loads.append)])
     operands = []

@@ -70,13 +70,13 @@ def _rename_blocks(graph: dict[str, Any]) -> None:
 
 def _blocks(graph: dict[str, Any]) -> Iterator[int]:
     nodes = graph["nodes"]
-    seen: set[int] = set()
+    visits: set[int] = set()
     stack = [graph["root_index"]]
     while stack:
         index = stack.pop()
-        if index in seen:
+        if index in visits:
             continue
-        seen.add(index)
+        visits.add(index)
         if nodes[index]["type"] == "s_tir.SBlock":
             yield index
         stack.extend(reversed(_children(nodes[index])))
