@@ -9,16 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from tunegate.config_key import (
-    NAME_PATTERN,
-    URL_PATTERN,
-    WHOLE,
-    Key,
-    larger,
-    later,
-    rarer,
-    smaller,
-)
+from tunegate.config_key import NAME_PATTERN, URL_PATTERN, WHOLE, Key, larger, later, rarer, smaller
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]

@@ -97,14 +97,14 @@ def all_keys(section: type[msgspec.Struct]) -> Iterator[DeclaredKey]:
 
 
 def _all_keys(
-    section: type[msgspec.Struct], place: str, visited: set[type[msgspec.Struct]]
+    section: type[msgspec.Struct], place: str, sections: set[type[msgspec.Struct]]
 ) -> Iterator[DeclaredKey]:
-    for declared in keys_of(section, place):
-        yield declared
-        inside = _section_in(inspect.type_info(declared.kind), declared.place)
-        if inside is not None and inside[0] not in visited:
-            visited.add(inside[0])
-            yield from _all_keys(*inside, visited)
+    for key in keys_of(section, place):
+        yield key
+        inside = _section_in(inspect.type_info(key.kind), key.place)
+        if inside is not None and inside[0] not in sections:
+            sections.add(inside[0])
+            yield from _all_keys(*inside, sections)
 
 
 class KeyAt(NamedTuple):
@@ -202,8 +202,8 @@ def _walk(kind: inspect.Type, path: tuple[str | int, ...], key: Key | None) -> K
     match kind:
         case inspect.StructType(cls=section, fields=fields):
             inside = next((field.type for field in fields if field.encode_name == step), None)
-            declared = {each.place: each.key for each in keys_of(section)}
-            key = declared.get(str(step))
+            keys = {each.place: each.key for each in keys_of(section)}
+            key = keys.get(str(step))
         case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
             inside = item if isinstance(step, int) else None
         case inspect.DictType(value_type=value):

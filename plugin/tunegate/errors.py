@@ -139,10 +139,10 @@ class CancelledError(TunegateError):
 def was_cancelled(error: BaseException | None) -> bool:
     """Returns whether the exception is a cancel, reported or not, or follows from one: cleaning up
     afterwards may fail, for example on a lost terminal."""
-    visited = set()
-    while error is not None and id(error) not in visited:
+    seen_ids = set()
+    while error is not None and id(error) not in seen_ids:
         if isinstance(error, (KeyboardInterrupt, CancelledError)):
             return True
-        visited.add(id(error))
+        seen_ids.add(id(error))
         error = error.__cause__ or error.__context__
     return False

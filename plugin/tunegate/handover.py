@@ -38,60 +38,60 @@ def read_plan(out: Path) -> TuningPlan:
     """Returns the plan. Raises ArtifactError for one of another version, or beside files of another
     plan."""
     path = out / "plan.json"
-    planned = artifact_io.read(path, TuningPlan)
-    origin = planned.origin
+    plan = artifact_io.read(path, TuningPlan)
+    origin = plan.origin
     if origin is None or origin.version != __version__:
         version = origin.version if origin is not None else "an older version"
         message = f"{path}: made by tunegate {version}, and this is {__version__}. {_PLAN_AGAIN}"
         raise ArtifactError(message)
     _refuse_other(out / "changes.json", ChangeSet, origin.changes)
     _refuse_other(out / "tasks.json", TaskSet, origin.tasks)
-    return planned
+    return plan
 
 
 def check_revisions(
-    planned: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
+    plan: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
 ) -> None:
     """Raises ArtifactError for a plan of another head, or of another base or policy than named."""
-    revisions = planned.changes.revisions
-    for name, revision, planned_for in (
+    revisions = plan.changes.revisions
+    for name, revision, plan_revision in (
         ("head", head, revisions.head),
         ("base", base, revisions.base),
         ("policy", policy, revisions.policy),
     ):
-        if revision is not None and revision != planned_for:
+        if revision is not None and revision != plan_revision:
             message = (
-                f"{out / 'plan.json'}: made for {name} {_short_commit(planned_for)}, and this is "
+                f"{out / 'plan.json'}: made for {name} {_short_commit(plan_revision)}, and this is "
                 f"{_short_commit(revision)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
             )
             raise ArtifactError(message)
 
 
-def check_release(planned: Revisions, current: Revisions) -> None:
+def check_release(of_plan: Revisions, current: Revisions) -> None:
     """Raises ArtifactError if a plan since a release is of another release than the tags tell."""
-    if (planned.base, planned.release, planned.policy) != (
+    if (of_plan.base, of_plan.release, of_plan.policy) != (
         current.base,
         current.release,
         current.policy,
     ):
         message = (
-            f"the plan is of everything since {planned.release or 'no release'}, and the release "
+            f"the plan is of everything since {of_plan.release or 'no release'}, and the release "
             f"before is {current.release}. {_PLAN_AGAIN}"
         )
         raise ArtifactError(message)
 
 
-def check_changes(planned: ChangeSet, current: ChangeSet) -> None:
+def check_changes(of_plan: ChangeSet, current: ChangeSet) -> None:
     """Raises ArtifactError if a plan does not match the difference of its revisions."""
-    older = frozenset(model.path for model in planned.models if model.ancestor is not None)
-    if _subjects(planned, older) != _subjects(current, older):
+    older = frozenset(model.path for model in of_plan.models if model.ancestor is not None)
+    if _subjects(of_plan, older) != _subjects(current, older):
         message = f"the plan is not of the models that differ between its revisions. {_PLAN_AGAIN}"
         raise ArtifactError(message)
 
 
-def check_config_digest(planned: TuningPlan, out: Path, config: Config) -> None:
+def check_config_digest(plan: TuningPlan, out: Path, config: Config) -> None:
     """Raises ArtifactError if the configuration has changed since."""
-    if planned.origin is not None and planned.origin.config != _digest_of_config(config):
+    if plan.origin is not None and plan.origin.config != _digest_of_config(config):
         message = (
             f"{out / 'plan.json'}: made with another configuration (models, targets, executor or "
             f"gate). {_PLAN_AGAIN}"
@@ -99,14 +99,14 @@ def check_config_digest(planned: TuningPlan, out: Path, config: Config) -> None:
         raise ArtifactError(message)
 
 
-def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
+def read_outcomes(out: Path, plan: TuningPlan) -> Sequence[TuningOutcome]:
     """Returns the outcomes of the tuned shards. Raises ArtifactError for one of another plan."""
-    plan = digest_of(planned)
-    shards = {shard.index: shard.target for shard in planned.shards}
+    plan_digest = digest_of(plan)
+    shards = {shard.index: shard.target for shard in plan.shards}
     outcomes = []
     for path in sorted(out.glob("outcome-*.json")):
         outcome = artifact_io.read(path, TuningOutcome)
-        if outcome.plan != plan or shards.get(outcome.shard) != outcome.target:
+        if outcome.plan != plan_digest or shards.get(outcome.shard) != outcome.target:
             message = (
                 f"{path}: not of a shard of {out / 'plan.json'}. "
                 "Remove it, or tune the shard again."
@@ -116,15 +116,13 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
     return outcomes
 
 
-def binding(
-    planned: TuningPlan, outcomes: Sequence[TuningOutcome], rules: GateRules
-) -> ShardBinding:
+def binding(plan: TuningPlan, outcomes: Sequence[TuningOutcome], rules: GateRules) -> ShardBinding:
     """Returns what binds measurements to this plan. Of the rules only those on measuring count: a
     waiver may be written in between."""
-    obeyed = GateRules(gate=rules.gate, policies=Policies(objectives=rules.policies.objectives))
+    subset = GateRules(gate=rules.gate, policies=Policies(objectives=rules.policies.objectives))
     return ShardBinding(
-        plan=digest_of(planned),
-        rules=rules_digest(obeyed),
+        plan=digest_of(plan),
+        rules=rules_digest(subset),
         outcomes=digest_of_document([digest_of(outcome) for outcome in outcomes]),
     )
 

@@ -65,12 +65,12 @@ def refuse_missing(kind: Kind, name: str) -> None:
         raise ConfigError(line)
 
 
-def refuse_missing_ci(environment: Mapping[str, str], installed: Container[str]) -> None:
+def refuse_missing_ci(environment: Mapping[str, str], ci_names: Container[str]) -> None:
     """Raises ConfigError in a job of a CI that an extra knows. Taken for a job of no CI, a pull
     request could write what only the default branch may."""
     for extra in KNOWN_EXTRAS:
         for name, variables in extra.jobs.items():
-            if name not in installed and all(environment.get(variable) for variable in variables):
+            if name not in ci_names and all(environment.get(variable) for variable in variables):
                 message = (
                     f"this is a job of {name} ({variables[0]} is set), and CI {name} is not "
                     f"installed. Write --ci none to go on without it. {_how_to_install(extra)}"

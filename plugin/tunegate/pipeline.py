@@ -55,16 +55,16 @@ from tunegate_cache.format.records import DeviceFingerprint
 
 def run(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     fixed: Fixed = NOTHING_FIXED,
     upgrades: Upgrades | None = None,
 ) -> Report:
     """Runs every stage after the plan in one process. Raises CancelledError if the tuning was
     cancelled."""
-    steps = run_forecast(planned, tools.config, tools.source.candidates, tools.origin)
+    steps = run_forecast(plan, tools.config, tools.source.candidates, tools.origin)
     tools.context.progress.expect(steps)
-    outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
-    return gate(tools, planned, outcomes, fixed, upgrades)
+    outcomes = [tune_shard(tools, plan, shard) for shard in plan.shards]
+    return gate(tools, plan, outcomes, fixed, upgrades)
 
 
 def make_plan(
@@ -83,16 +83,16 @@ def make_plan(
     )
     behind = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, config, behind)
-    tasks, planned = plan_of_built(tools, tasks, resolution, shards=shards)
+    tasks, plan = plan_of_built(tools, tasks, resolution, shards=shards)
     artifact_io.write(out / "tasks.json", tasks)
-    planned = msgspec.structs.replace(
-        planned,
+    plan = msgspec.structs.replace(
+        plan,
         origin=origin_of(changes, tasks, config),
         measuring=plan_measuring(tasks, config, shards=measure_shards),
-        elections=remembered_elections.KnownElections(tools)(planned),
+        elections=remembered_elections.KnownElections(tools)(plan),
     )
-    artifact_io.write(out / "plan.json", planned)
-    return planned
+    artifact_io.write(out / "plan.json", plan)
+    return plan
 
 
 def extract_tasks(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> TaskSet:
@@ -103,14 +103,14 @@ def extract_tasks(tools: Tools, changes: ChangeSet, lists: Lists | None = None) 
     return extract(changes, source=tools.source, lists=lister, progress=progress)
 
 
-def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
+def tune_shard(tools: Tools, plan: TuningPlan, shard: Shard) -> TuningOutcome:
     """Writes outcome-<shard>.json, also if cancelled: then it raises CancelledError afterwards."""
     context = tools.context
     if any(task.trials for task in shard.tasks) or reelected_tasks(shard, tools.origin):
         context.progress.step(f"tune: shard {shard.index} on {shard.target}", "tune")
-    models = export_models(planned.changes, tools.source).files
+    models = export_models(plan.changes, tools.source).files
     outcome = tune(shard, models, tuner=tools.tuner, index=tools.index, context=context)
-    outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))
+    outcome = msgspec.structs.replace(outcome, plan=digest_of(plan))
     file = context.out / f"outcome-{shard.index}.json"
     artifact_io.write(file, outcome)
     if outcome.stopped == "cancelled":
@@ -124,16 +124,16 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
 
 def gate(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     fixed: Fixed = NOTHING_FIXED,
     upgrades: Upgrades | None = None,
 ) -> Report:
     """Builds, measures and decides. Writes measurements.json."""
-    builds = build_sides(tools, planned, outcomes, fixed)
-    publish_standings(tools, planned, outcomes, builds)
-    remembered_elections.publish_elections(tools, planned, outcomes, builds)
-    changes = planned.changes
+    builds = build_sides(tools, plan, outcomes, fixed)
+    publish_standings(tools, plan, outcomes, builds)
+    remembered_elections.publish_elections(tools, plan, outcomes, builds)
+    changes = plan.changes
     references, judging = _references(tools, changes, builds), _judging(tools, changes)
     if upgrades is not None:
         builds = (*builds, *upgrades.builds(changes, tools.context))
@@ -142,7 +142,7 @@ def gate(
         changes,
         builds,
         references,
-        planned=planned,
+        plan=plan,
         outcomes=outcomes,
         upgrades=upgrades,
     )
@@ -150,26 +150,26 @@ def gate(
 
 def measure_shard(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     shard: MeasuringShard,
     outcomes: Sequence[TuningOutcome],
     upgrades: Upgrades | None = None,
 ) -> ShardMeasurements:
     """Builds and measures the models of one shard, without a decision. Writes
     measurements-<shard>.json."""
-    context, shard_plan = tools.context, of_shard(planned, shard)
+    context, shard_plan = tools.context, of_shard(plan, shard)
     builds = build_sides(tools, shard_plan, outcomes)
     publish_standings(tools, shard_plan, outcomes, builds)
     remembered_elections.publish_elections(tools, shard_plan, outcomes, builds)
-    judging = _judging(tools, planned.changes)
+    judging = _judging(tools, plan.changes)
     references = _references(tools, shard_plan.changes, builds)
     if upgrades is not None:
         builds = (*builds, *upgrades.builds(shard_plan.changes, context))
-    others = compared_elsewhere(planned, shard)
+    others = compared_elsewhere(plan, shard)
     measurements = ShardMeasurements(
         shard=shard.index,
         target=shard.target,
-        bound=binding(planned, outcomes, judging.rules),
+        bound=binding(plan, outcomes, judging.rules),
         machine=context.device.machine(),
         run=_measure_cells(judging, builds, references, other_cells=others, upgrades=upgrades),
         unasked=tuple(
@@ -190,42 +190,42 @@ def judge(
     builds: Sequence[CellBuilds],
     references: Mapping[ModelPath, Reference] | None = None,
     *,
-    planned: TuningPlan | None = None,
+    plan: TuningPlan | None = None,
     outcomes: Sequence[TuningOutcome] = (),
     upgrades: Upgrades | None = None,
 ) -> Report:
     """Measures the builds and decides. Writes measurements.json."""
     origin = tools.origin
-    judged = Judged(
+    judgment = Judged(
         changes=changes,
-        plan=planned,
+        plan=plan,
         outcomes=tuple(outcomes),
         machine=tools.context.device.machine(),
-        unasked=unasked_tasks(planned, origin) if planned and origin else frozenset(),
+        unasked=unasked_tasks(plan, origin) if plan and origin else frozenset(),
     )
-    measured = _measure_cells(tools, builds, references or {}, upgrades=upgrades)
-    return decide(measured, judged, tools.rules, tools.context.out)
+    run = _measure_cells(tools, builds, references or {}, upgrades=upgrades)
+    return decide(run, judgment, tools.rules, tools.context.out)
 
 
-def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
+def decide(run: MeasurementRun | None, judgment: Judged, rules: GateRules, out: Path) -> Report:
     """Decides about the measurements, if there are any. Writes measurements.json."""
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
-    unasked = judged.unasked | built_with_older(run.builds if run is not None else ())
-    tuning = tally(judged.plan, judged.outcomes, unasked)
+    unasked_keys = judgment.unasked | built_with_older(run.builds if run is not None else ())
+    tuning = tally(judgment.plan, judgment.outcomes, unasked_keys)
 
     def judge_by(rules: GateRules) -> Verdict:
         return decide_verdict(
-            comparisons, run, judged.changes, tuning, rules, unmeasured=judged.unmeasured
+            comparisons, run, judgment.changes, tuning, rules, missing_shards=judgment.unmeasured
         )
 
     verdict = judge_by(rules)
     origin = VerdictOrigin(
-        plan=digest_of(judged.plan) if judged.plan else "",
+        plan=digest_of(judgment.plan) if judgment.plan else "",
         measurements=digest_of(run) if run is not None else "",
         rules=rules_digest(rules),
-        machine=judged.machine,
+        machine=judgment.machine,
         judged_at=int(SystemClock().time()),
         gate=msgspec.to_builtins(rules.gate),
         targets={target.name: msgspec.to_builtins(target) for target in rules.targets},
@@ -234,7 +234,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
     offer = waiver_offer(verdict, comparisons, rules)
     return summarize(
         verdict,
-        judged,
+        judgment,
         run=run,
         comparisons=comparisons,
         offer=offer if offer is not None and is_enough(offer, rules, judge_by) else None,
@@ -243,7 +243,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
 
 def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
     """Raises ArtifactError if a build is no longer what was built."""
-    for side in (side for built in builds for side in (built.base, built.head)):
+    for side in (side for each in builds for side in (each.base, each.head)):
         if side is not None and side.digest:
             tools.shipping.check(tools.context.out / side.directory, side.digest)
 
@@ -259,7 +259,7 @@ def _measure_cells(
     """Returns the measurements, with the user's own metric if there is one."""
     _check_builds(tools, builds)
     context = tools.context
-    measured = measure(
+    run = measure(
         builds,
         benchmarker=tools.benchmarker,
         rules=tools.rules,
@@ -267,13 +267,13 @@ def _measure_cells(
         references=references,
         other_cells=other_cells,
     )
-    measured = upgrades.with_culprits(measured, tools) if upgrades is not None else measured
-    return score_cells(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
+    run = upgrades.with_culprits(run, tools) if upgrades is not None else run
+    return score_cells(run, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
 def build_sides(
     tools: Tools,
-    planned: TuningPlan,
+    plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     fixed: Fixed = NOTHING_FIXED,
 ) -> tuple[CellBuilds, ...]:
@@ -281,9 +281,9 @@ def build_sides(
     that ships."""
     context, rules = tools.context, tools.gate.rules.gate
     device = context.device.fingerprint()
-    planned = remembered_elections.with_elections_after(tools, planned, outcomes)
+    plan = remembered_elections.with_elections_after(tools, plan, outcomes)
     candidates = build(
-        planned,
+        plan,
         outcomes,
         source=tools.source,
         builders=tools.builders,
@@ -291,15 +291,15 @@ def build_sides(
         origin=tools.origin,
     )
     publish_wrong_marks(tools, candidates)
-    chosen = choose_runtime(
+    builds = choose_runtime(
         restrict_candidates(candidates, fixed),
         benchmarker=tools.gate.benchmarker,
         shipping=tools.gate.shipping,
         context=context,
         seconds=side_seconds(rules.seconds, rules.election_share),
     )
-    require_same_device(device, context.device.fingerprint(), chosen)
-    return replace_builds(chosen, fixed)
+    require_same_device(device, context.device.fingerprint(), builds)
+    return replace_builds(builds, fixed)
 
 
 def require_same_device(
@@ -309,7 +309,7 @@ def require_same_device(
     build is then no model's fault, and a successful one was not checked."""
     if before.uuid == now.uuid:
         return
-    sides = [side for built in builds for side in (built.base, built.head) if side is not None]
+    sides = [side for each in builds for side in (each.base, each.head) if side is not None]
     # Without the device a second try did not run, and has no error.
     errors = (side.without_picks or side.without_graphs or side.error for side in sides)
     error = next(filter(None, errors), "")
@@ -339,11 +339,11 @@ def _references(
     """Returns the head models, for the reference column."""
     files = export_models(changes, tools.source).files
     return {
-        built.cell.model: Reference(
+        each.cell.model: Reference(
             *tools.reference,
-            files[built.cell.model, "head"],
+            files[each.cell.model, "head"],
             tools.threads,
         )
-        for built in builds
-        if (built.cell.model, "head") in files
+        for each in builds
+        if (each.cell.model, "head") in files
     }

@@ -17,11 +17,7 @@ from tunegate.artifacts.inputs import NOTHING_KNOWN, GivenFor, GivenRules, Known
 from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
-from tunegate.artifacts.tasks import (
-    CacheUse,
-    ScheduleSource,
-    TuningTask,
-)
+from tunegate.artifacts.tasks import CacheUse, ScheduleSource, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate_cache.format.how_built import HowBuilt
@@ -219,7 +215,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
         """Returns the job with nothing known of these tasks."""
-        records = {key: () if key in keys else recorded for key, recorded in self.records.items()}
+        records = {key: () if key in keys else own for key, own in self.records.items()}
         sources = {key: source for key, source in self.sources.items() if key not in keys}
         return msgspec.structs.replace(self, records=records, sources=sources)
 

@@ -101,7 +101,7 @@ class Project:
         own = self._head_config(revisions, before)
         head = own or before.config or self.config
         watch = merged_watch(before.config.watch, head.watch) if before.config else head.watch
-        watched = watched_locks(self.repository, revisions, watch)
+        locks = watched_locks(self.repository, revisions, watch)
         if self.own is not None:
             self._files.check_change(self.own, before.config, revisions)
         changes = detect(
@@ -111,7 +111,7 @@ class Project:
             before.config,
             as_written=self.own,
             config_name=str(self.config_path),
-            watched=watched,
+            locks=locks,
         )
         review = self._review_changes(changes, before)
         all_changes = (
@@ -122,7 +122,7 @@ class Project:
             *self._pinned_otherwise(review),
         )
         changes = msgspec.structs.replace(changes, policy_changes=in_report_order(all_changes))
-        return msgspec.structs.replace(review, changes=changes, watched=watched)
+        return msgspec.structs.replace(review, changes=changes, watched=locks)
 
     def review_of(self, changes: ChangeSet) -> Review:
         """Returns the review of changes that an earlier job found. Rules and models are read again,
@@ -137,8 +137,8 @@ class Project:
         check_changes(changes, review.changes)
         policy_changes = review.changes.policy_changes
         changes = msgspec.structs.replace(changes, policy_changes=policy_changes)
-        judged = self._review_changes(changes, self._before(revisions))
-        return msgspec.structs.replace(judged, watched=review.watched)
+        judged_review = self._review_changes(changes, self._before(revisions))
+        return msgspec.structs.replace(judged_review, watched=review.watched)
 
     def review_subject(self, review: Review) -> Subject:
         """Returns a change as a subject, with the rules that judge it."""
@@ -181,19 +181,19 @@ class Project:
         return self._uncommitted_lines(self.config)
 
     def _uncommitted_lines(self, config: Config | None) -> tuple[str, ...]:
-        changed = self.repository.uncommitted_paths()
-        models = uncommitted_models(config, changed) if config else ()
+        changed_paths = self.repository.uncommitted_paths()
+        models = uncommitted_models(config, changed_paths) if config else ()
         is_here = self.own is not None and self.config_path.exists()
-        return (*(uncommitted_config(self.path, changed) if is_here else ()), *models)
+        return (*(uncommitted_config(self.path, changed_paths) if is_here else ()), *models)
 
-    def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
+    def require_plan(self, plan: TuningPlan, settings: Settings) -> None:
         """Checks that a plan is of the commits named on the command line, and of the checkout if no
         head is named. With a base and no policy, the base judges. Raises ArtifactError,
         RevisionError."""
         at = self.repository
         pair = None if settings.base is None else at.revisions(settings.base, settings.head)
         check_revisions(
-            planned,
+            plan,
             settings.out,
             head=at.commit_of(settings.head or "HEAD", "--head"),
             base=pair.base if pair else None,
@@ -295,8 +295,8 @@ def open_project(settings: Settings) -> Project:
     if inside is None or path.exists():
         own = apply_overrides(config_file.load_config(path), settings.overrides)
     else:
-        committed = _committed_config(repository, inside)
-        own = None if committed is None else apply_overrides(committed, settings.overrides)
+        config = _committed_config(repository, inside)
+        own = None if config is None else apply_overrides(config, settings.overrides)
     return Project(
         repository=repository,
         config_path=path,
@@ -310,27 +310,27 @@ def _committed_config(repository: GitRepository, path: str) -> Config | None:
     """Returns the configuration of the checked-out commit, for a sparse checkout without the file.
     Raises ConfigError if it cannot be read."""
     try:
-        committed = config_at(repository, repository.head(), path)
+        at_head = config_at(repository, repository.head(), path)
     except RevisionError:
         return None
-    if committed.problem:
-        raise ConfigError(committed.problem)
-    return committed.config
+    if at_head.problem:
+        raise ConfigError(at_head.problem)
+    return at_head.config
 
 
 # Uncommitted files of the checkout: models count as committed, the configuration as it is here.
 
 
-def uncommitted_config(path: str | None, changed: Collection[str]) -> tuple[str, ...]:
-    """Returns a line if the configuration, which is used as it is here, is in `changed`."""
-    if path not in changed:
+def uncommitted_config(path: str | None, changed_paths: Collection[str]) -> tuple[str, ...]:
+    """Returns a line if the configuration, which is used as it is here, is in `changed_paths`."""
+    if path not in changed_paths:
         return ()
     return (f"{path} is read as it is here, with what is not committed",)
 
 
-def uncommitted_models(config: Config, changed: Collection[str]) -> tuple[str, ...]:
-    """Returns a line for each gated model with a file in `changed`."""
-    beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
+def uncommitted_models(config: Config, changed_paths: Collection[str]) -> tuple[str, ...]:
+    """Returns a line for each gated model with a file in `changed_paths`."""
+    beside = {path.removesuffix(end) for path in changed_paths for end in (".data", ".dvc", "")}
     return tuple(
         f"{model} is not committed as it is here, and only commits count: commit it"
         for model in matching_paths(config, beside)

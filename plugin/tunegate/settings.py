@@ -58,7 +58,7 @@ def apply_overrides(config: Config, by: Overrides) -> Config:
 
 def _replace_keys(section: _Section, place: str, by: Overrides) -> _Section:
     values: dict[str, object] = {}
-    for declared in keys_of(type(section), place):
-        if (value := by.get(declared.place)) is not None:
-            values |= dict.fromkeys(filter(None, (declared.field, declared.key.also)), value)
+    for key in keys_of(type(section), place):
+        if (value := by.get(key.place)) is not None:
+            values |= dict.fromkeys(filter(None, (key.field, key.key.also)), value)
     return msgspec.structs.replace(section, **values)

@@ -56,27 +56,27 @@ def opened_tools(
 ) -> Iterator[Tools]:
     """Returns the tools of one run, with all runtimes or those named. Artifacts in `pythons` run
     under the Python of another environment. A part of other work passes its `progress`."""
-    config, installed = subject.config, registry.installed_runtimes()
-    offered = registry.offer_runtimes(config.targets, installed, only=runtimes)
+    config, runtimes_here = subject.config, registry.installed_runtimes()
+    offer = registry.offer_runtimes(config.targets, runtimes_here, only=runtimes)
     # What must be closed again: counters, the context and the compilers' children.
     with (
         energy_for(config) as energy,
-        _opened_context(settings, _device(config, installed), out, energy, progress) as context,
-        _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
+        _opened_context(settings, _device(config, runtimes_here), out, energy, progress) as context,
+        _opened_compilers(runtimes_here, out.workdir, config, context.seed) as compilers,
     ):
-        for problem in (*installed.problems, *offered.problems):
+        for problem in (*runtimes_here.problems, *offer.problems):
             context.progress.warn(f"runtimes: {problem}.")
         # In the order of the steps: extract, look up, tune, build, gate. Every runtime builds; only
         # the one that tunes also lists tasks.
-        origin = _origin(installed, subject, context)
+        origin = _origin(runtimes_here, subject, context)
         yield Tools(
             origin=origin,
-            source=model_source(subject, out.workdir, offered.candidates),
-            compiler=compilers[installed.tuning.name],
+            source=model_source(subject, out.workdir, offer.candidates),
+            compiler=compilers[runtimes_here.tuning.name],
             index=_index(subject, origin),
-            tuner=_tuner(installed.tuning.programs, origin, subject, context, out.workdir),
+            tuner=_tuner(runtimes_here.tuning.programs, origin, subject, context, out.workdir),
             builders={
-                **_saving_builders(installed, out.workdir, config, context.seed),
+                **_saving_builders(runtimes_here, out.workdir, config, context.seed),
                 **compilers,
             },
             gate=GateTools(
@@ -139,12 +139,12 @@ def _opened_context(
     """Returns the context, with an empty working directory. When the run ends only its logs stay,
     because errors in the report name them. After an exception everything stays."""
     out.empty_workdir()
-    paced = paced_progress(state_home() / "paces.json")
-    with paced if progress is None else nullcontext(progress) as shown:
+    pacing = paced_progress(state_home() / "paces.json")
+    with pacing if progress is None else nullcontext(progress) as current:
         yield RunContext(
             device=device,
             clock=SystemClock(),
-            progress=shown,
+            progress=current,
             out=out.path,
             seed=new_seed() if settings.seed is None else settings.seed,
             energy=energy,
@@ -175,19 +175,19 @@ def model_source(
     )
 
 
-def _device(config: Config, installed: registry.Installed) -> ThisMachine:
+def _device(config: Config, runtimes: registry.Installed) -> ThisMachine:
     kinds = {target.kind for target in config.targets}
-    return ThisMachine("cuda" if kinds == {"cuda"} else "llvm", installed.versions())
+    return ThisMachine("cuda" if kinds == {"cuda"} else "llvm", runtimes.versions())
 
 
 @contextmanager
 def _opened_compilers(
-    installed: registry.Installed, workdir: Path, config: Config, seed: int
+    runtimes: registry.Installed, workdir: Path, config: Config, seed: int
 ) -> Iterator[dict[RuntimeName, OpenCompiler]]:
     limit_seconds = build_seconds(config.budget)
     with ExitStack() as stack:
         compilers = {}
-        for runtime in filter(registry.tunes, installed.runtimes):
+        for runtime in filter(registry.tunes, runtimes.runtimes):
             scratch = workdir / "compile" / runtime.name
             compiler = runtime.compiler(scratch, seed=seed, limit_seconds=limit_seconds)
             compilers[runtime.name] = stack.enter_context(closing(compiler))
@@ -195,7 +195,7 @@ def _opened_compilers(
 
 
 def _saving_builders(
-    installed: registry.Installed, workdir: Path, config: Config, seed: int
+    runtimes: registry.Installed, workdir: Path, config: Config, seed: int
 ) -> dict[RuntimeName, ports.Builder]:
     limit_seconds = build_seconds(config.budget)
     too_slow: TooSlow = {}
@@ -208,7 +208,7 @@ def _saving_builders(
             libraries=config.custom_operators,
             too_slow=too_slow,
         )
-        for runtime in filter(registry.saves, installed.runtimes)
+        for runtime in filter(registry.saves, runtimes.runtimes)
     }
 
 
@@ -267,12 +267,12 @@ def _rules(waivers: Waivers, config: Config, clock: ports.Clock, settings: Setti
     return GateRules(gate=config.gate, policies=policies)
 
 
-def _origin(installed: registry.Installed, subject: Subject, context: RunContext) -> RecordOrigin:
+def _origin(runtimes: registry.Installed, subject: Subject, context: RunContext) -> RecordOrigin:
     return RecordOrigin(
         device=context.device.fingerprint(),
-        toolchain=installed.tuning.toolchain(),
+        toolchain=runtimes.tuning.toolchain(),
         source=record_source(subject, os.environ),
-        installed=digest_of_document(installed.versions()),
+        installed=digest_of_document(runtimes.versions()),
     )
 
 

@@ -64,8 +64,8 @@ def compared_times(own: float, other: float, than: str = "") -> str:
 
 def _significant(value: float, digits: int) -> str:
     """Rounds first: 0.99996 then has one digit before the point."""
-    rounded = float(f"{value:.{digits}g}")
-    whole = 0 if 0 < abs(rounded) < 1 else len(str(int(abs(rounded))))
+    short = float(f"{value:.{digits}g}")
+    whole = 0 if 0 < abs(short) < 1 else len(str(int(abs(short))))
     return f"{value:.{max(0, digits - whole)}f}"
 
 

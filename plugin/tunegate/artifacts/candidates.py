@@ -108,6 +108,6 @@ def cuda_variants(
 ) -> Mapping[str, Mapping[str, str]]:
     """Returns float32, the variants that may differ from it, and `more`; with CUDA graphs if the
     target has them."""
-    launched = {LAUNCH: GRAPH} if target.cuda_graphs else {}
+    launch = {LAUNCH: GRAPH} if target.cuda_graphs else {}
     every = {**_PRECISIONS, **(more or {})}
-    return {name: {**settings, **launched} for name, settings in every.items()}
+    return {name: {**settings, **launch} for name, settings in every.items()}

@@ -130,6 +130,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadChange | None = None
     layers: LayersChange | None = None
 
+    @property
+    def cell(self) -> Cell:
+        return Cell(model=self.model, target=self.target)
+
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`exact`, `transfer` and `miss` are the cache's answers when the run began; `unfinished`

@@ -20,7 +20,6 @@ from tunegate.decide.slow_layers import (
 )
 from tunegate.system.nvidia.device_errors import is_device_lost
 from tunegate.wording import RUN_DOCTOR, busy_load, plural, raise_key
-from tunegate_cache.format.records import WorkloadKey
 
 _UNSTEADY = ("invalid", "disturbed")
 
@@ -34,13 +33,10 @@ def next_steps(
 ) -> tuple[NextStep, ...]:
     """Returns advice in order of use: what could not be checked, the layers that got slower
     (largest gain first), what tuning lacked, the cache. More budget is asked for at most once."""
-    compared = {
-        (comparison.cell.model, comparison.cell.target): comparison for comparison in comparisons
-    }
+    comparison_of = {comparison.cell: comparison for comparison in comparisons}
     steps: list[NextStep] = []
     for finding in verdict.findings:
-        its_own = compared.get((finding.model, finding.target))
-        steps += _for_finding(finding, its_own, run)
+        steps += _for_finding(finding, comparison_of.get(finding.cell), run)
     slow = slow_layers(verdict, outcomes, plan)
     steps += slowdown_steps(slow, raise_limit(outcomes))
     steps += _to_find_commits(verdict)
@@ -66,7 +62,7 @@ def _to_find_commits(verdict: Verdict) -> Iterator[NextStep]:
 
 
 def _for_finding(
-    finding: Finding, compared: Comparison | None, run: MeasurementRun | None
+    finding: Finding, comparison: Comparison | None, run: MeasurementRun | None
 ) -> Iterator[NextStep]:
     match finding.status:
         case "fail" if not any(difference.difference_ms > 0 for difference in finding.differences):
@@ -74,11 +70,11 @@ def _for_finding(
             why = "no single operator is slower" if is_told else "its layers were not timed"
             yield on_cell(finding, f": {why}; compare the two graphs.")
         case "inconclusive":
-            yield _for_undecided(finding, compared, run)
+            yield _for_undecided(finding, comparison, run)
         case "error":
             yield _for_error(finding, run)
         case "invalid-env" if RUN_DOCTOR not in finding.reason:
-            yield _for_unfit(finding, compared)
+            yield _for_unfit(finding, comparison)
         case "no-baseline":
             yield on_cell(
                 finding,
@@ -90,16 +86,15 @@ def _for_finding(
 
 
 def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
-    cell = Cell(model=finding.model, target=finding.target)
-    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == cell)
+    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == finding.cell)
 
 
-def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
+def _for_unfit(finding: Finding, comparison: Comparison | None) -> NextStep:
     """Returns the step for an unfit machine. If the machine was steady, only the missing energy
     counter is left."""
-    if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
+    if comparison is None or comparison.decision is None or comparison.stopped in _UNSTEADY:
         longer = ""
-        if compared is not None and compared.stopped == "invalid":
+        if comparison is not None and comparison.stopped == "invalid":
             longer = f", or {raise_key('gate.seconds', 'gate-seconds')}"
         return on_cell(
             finding,
@@ -119,19 +114,19 @@ _MOST_SECONDS = 3600
 
 
 def _for_undecided(
-    finding: Finding, compared: Comparison | None, run: MeasurementRun | None
+    finding: Finding, comparison: Comparison | None, run: MeasurementRun | None
 ) -> NextStep:
-    if compared and compared.stopped == "decided":
+    if comparison and comparison.stopped == "decided":
         return on_cell(
             finding, ": the median is decided, but another check is not. Its reason says which."
         )
-    launches = compared.projected_launches if compared else None
+    launches = comparison.projected_launches if comparison else None
     quieter = busy_words(run.environment if run else {})
-    if compared is None or launches is None or launches <= finding.launches:
+    if comparison is None or launches is None or launches <= finding.launches:
         more = raise_key("gate.seconds", "gate-seconds")
         return on_cell(finding, f" is undecided: measure on {quieter}, or {more}.")
-    seconds = _seconds_for(launches, compared.cell, run)
-    if compared.stopped == "hopeless" or seconds is None or seconds > _MOST_SECONDS:
+    seconds = _seconds_for(launches, comparison.cell, run)
+    if comparison.stopped == "hopeless" or seconds is None or seconds > _MOST_SECONDS:
         return on_cell(
             finding,
             f" is undecided: about {launches} launches would be needed, because the change is "
@@ -147,10 +142,10 @@ def _for_undecided(
 
 def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int | None:
     """Returns the measuring time of `launches` launches, rounded up, from their cost so far."""
-    for measured in run.cells if run else ():
-        if measured.cell == cell and measured.launches:
-            each = measured.seconds / len(measured.launches)
-            return math.ceil(launches * each / 10) * 10
+    for cell_run in run.cells if run else ():
+        if cell_run.cell == cell and cell_run.launches:
+            launch_seconds = cell_run.seconds / len(cell_run.launches)
+            return math.ceil(launches * launch_seconds / 10) * 10
     return None
 
 
@@ -183,8 +178,7 @@ _AFTER_DEVICE_ERROR = (
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
-    cell = Cell(model=finding.model, target=finding.target)
-    return next((build for build in run.builds if build.cell == cell), None) if run else None
+    return next((each for each in run.builds if each.cell == finding.cell), None) if run else None
 
 
 def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
@@ -253,17 +247,13 @@ def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: 
 
 
 def _count_unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
-    keys = _tasks_to_finish(plan)
+    # Only a task that a run like this one tunes to the end is worth another run.
+    known_tasks = plan.resolution.tasks if plan else ()
+    keys = {each.task.key for each in known_tasks if not each.is_settled}
     return sum(
         task.stopped == "budget" or (task.stopped == "not-started" and task.key in keys)
         for task in tasks
     )
-
-
-def _tasks_to_finish(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
-    """Returns the tasks that a run like this one tunes to the end."""
-    resolved = plan.resolution.tasks if plan else ()
-    return frozenset(each.task.key for each in resolved if not each.is_settled)
 
 
 def _detail(task: TaskOutcome) -> str:

@@ -62,8 +62,8 @@ def assess(
     slow modes were looked for; the second look has the rest of the error."""
     # Only launches count that nothing disturbed, up to the last planned look: what is decided
     # between two looks would spend error that the rule does not have.
-    undisturbed = undisturbed_launches(launches, rule.margin)
-    decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
+    steady = undisturbed_launches(launches, rule.margin)
+    decisive = steady[: last_analysis(len(steady), rule.analyses)]
     if not _have_a_spread(decisive):
         return None
     analyses = len(rule.analyses)
@@ -122,15 +122,13 @@ def _modes(
     launches: Sequence[Launch],
     probes: Sequence[Launch],
     rule: StoppingRule,
-    bounded: tuple[int, int],
+    counts: tuple[int, int],
 ) -> tuple[slow_modes.HeadStarts, ...]:
     """Returns the slow modes by medians and by means. A launch left out for its noise still counts
     as a start if the head is slow in it; otherwise a slow mode that is also noisy would never be
     seen."""
-    usual, others = (
-        undisturbed_launches(launches, rule.margin),
-        disturbed_launches(launches, rule.margin),
-    )
+    usual = undisturbed_launches(launches, rule.margin)
+    others = disturbed_launches(launches, rule.margin)
     by_median = _seen_starts(
         [x.effect for x in usual],
         [x.effect for x in others],
@@ -143,26 +141,26 @@ def _modes(
     )
     return tuple(
         msgspec.structs.replace(each, bounded=count)
-        for each, count in zip((by_median, by_mean), bounded, strict=True)
+        for each, count in zip((by_median, by_mean), counts, strict=True)
         if each is not None
     )
 
 
 def _seen_starts(
     usual: Sequence[float],
-    disturbed: Sequence[float],
+    others: Sequence[float],
     probes: Sequence[float],
     worst: float,
     rare: float,
 ) -> slow_modes.HeadStarts | None:
     if not usual:
         return None
-    usual, disturbed, probes = (
-        list(map(_finite_or_infinity, effects)) for effects in (usual, disturbed, probes)
+    usual, others, probes = (
+        list(map(_finite_or_infinity, effects)) for effects in (usual, others, probes)
     )
     starts = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
     limit = slow_modes.cut_off(rare or 1.0, starts.usual, worst)
-    slow = [effect for effect in disturbed if abs(effect - starts.usual) >= limit - starts.usual]
+    slow = [effect for effect in others if abs(effect - starts.usual) >= limit - starts.usual]
     return msgspec.structs.replace(
         starts,
         effects=(*starts.effects, *slow),
@@ -265,12 +263,12 @@ def _about_modes(
     first = slow_modes.starts_needed(rule.rare)
     if not starts and probes < first:
         return Next(probes=first - probes, starts=(first,))
-    planned = starts or (probes,)
+    looks = starts or (probes,)
     rest = rule.analyses[-1] - launches
-    if len(planned) == 1:
-        planned = (planned[0], _second(assessment, rule, probes + rest) or probes)
-    may_pass = probes < planned[1] or launches < _bounded_by(rule)
-    return Next(launch=rest > 0 and (may_pass or _may_fail(assessment, rule)), starts=planned)
+    if len(looks) == 1:
+        looks = (looks[0], _second(assessment, rule, probes + rest) or probes)
+    may_pass = probes < looks[1] or launches < _bounded_by(rule)
+    return Next(launch=rest > 0 and (may_pass or _may_fail(assessment, rule)), starts=looks)
 
 
 def _second(assessment: Assessment, rule: StoppingRule, most: int) -> int | None:
@@ -290,5 +288,5 @@ def _may_fail(assessment: Assessment, rule: StoppingRule) -> bool:
     """Returns whether the remaining launches would likely prove the mean over the margin."""
     mode = assessment.modes[0]
     likely = bounds(mode.effects, analyses=len(rule.analyses), cells=rule.cells)
-    projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
-    return likely.center > rule.margin and projected is not None and projected <= rule.analyses[-1]
+    needed = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
+    return likely.center > rule.margin and needed is not None and needed <= rule.analyses[-1]

@@ -36,97 +36,97 @@ class CheckResult(NamedTuple):
 def check_latency(
     change: ModelChange,
     comparison: measurements.Comparison | None,
-    measured: measurements.CellMeasurement | None,
-    built: CellBuilds | None,
+    measurement: measurements.CellMeasurement | None,
+    builds: CellBuilds | None,
     gate: GateConfig,
 ) -> CheckResult:
     """Returns the check of the latency of head against base, by its interval."""
-    if comparison is None or measured is None or built is None or built.head is None:
+    if comparison is None or measurement is None or builds is None or builds.head is None:
         reason = "no result for this model: it was expected and never measured"
         return CheckResult("error", reason)
-    match measured.stopped:
+    match measurement.stopped:
         case "error":
-            return CheckResult("error", built.head.error or "; ".join(measured.notes))
+            return CheckResult("error", builds.head.error or "; ".join(measurement.notes))
         case "invalid" | "disturbed":
-            return CheckResult("invalid-env", _reason_unfit(measured))
+            return CheckResult("invalid-env", _reason_unfit(measurement))
         case "identical":
-            return _identical(change, built)
+            return _identical(change, builds)
         case "single":
-            return _alone(change, built.base)
+            return _alone(change, builds.base)
         case _:
             result = _by_interval(comparison, gate)
             return result.with_remarks(
                 _by_clock(comparison, gate.margin_percent),
                 _ancestry(change),
-                _packages(change, measured),
+                _packages(change, measurement),
             )
 
 
 def check_objective(
-    measured: measurements.CellMeasurement | None, configured: ObjectiveConfig | None
+    measurement: measurements.CellMeasurement | None, objective: ObjectiveConfig | None
 ) -> CheckResult | None:
     """Returns the check of the head's latency objective, None without an objective or a
     measurement."""
-    if configured is None or measured is None:
+    if objective is None or measurement is None:
         return None
-    times = [launch.head_times for launch in measured.launches]
-    times_of_head = merged_histogram([*times, measured.alone])
+    times = [launch.head_times for launch in measurement.launches]
+    times_of_head = merged_histogram([*times, measurement.alone])
     count = times_of_head.total
     if not count:
         return None
-    over = times_of_head.slower_than(configured.ms)
-    wanted_text = f"p{configured.percentile:g} of {configured.ms:g} ms"
+    over = times_of_head.slower_than(objective.ms)
+    wanted_text = f"p{objective.percentile:g} of {objective.ms:g} ms"
     over_text = f"{over:,} of {plural(count, 'inference')} took longer"
-    match distributions.decide_objective(over, count, configured.percentile):
+    match distributions.decide_objective(over, count, objective.percentile):
         case "pass":
             return CheckResult("pass", f"{wanted_text} is met: {over_text}")
         case "fail":
-            tail = milliseconds(times_of_head.quantile_ms(configured.percentile / 100), 3)
+            tail = milliseconds(times_of_head.quantile_ms(objective.percentile / 100), 3)
             return CheckResult(
                 "fail",
-                f"{wanted_text} is not met: {over_text}, p{configured.percentile:g} is {tail}",
+                f"{wanted_text} is not met: {over_text}, p{objective.percentile:g} is {tail}",
             )
         case "undecided":
-            inferences = distributions.inferences_needed(configured.percentile)
-            unresolved = f"{wanted_text} is not resolvable here: {over_text}"
-            reason = f"{unresolved}, {inferences} without a longer one would decide"
+            inferences = distributions.inferences_needed(objective.percentile)
+            problem = f"{wanted_text} is not resolvable here: {over_text}"
+            reason = f"{problem}, {inferences} without a longer one would decide"
             return CheckResult("inconclusive", reason)
 
 
-def check_size(built: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
+def check_size(builds: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
     """Returns the check of the artifact's size on disk."""
-    if built is None or not built.base or not built.head:
+    if builds is None or not builds.base or not builds.head:
         return None
     return _check_growth(
-        "artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent
+        "artifact", [builds.base.size_bytes], [builds.head.size_bytes], margin_percent
     )
 
 
 def check_memory(
-    measured: measurements.CellMeasurement | None, margin_percent: float | None
+    measurement: measurements.CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
     """Returns the check of the peak memory of the process that runs the model."""
-    launches = measured.launches if measured else ()
+    launches = measurement.launches if measurement else ()
     before = [launch.base_peak_bytes for launch in launches]
     after = [launch.head_peak_bytes for launch in launches]
     return _check_growth("peak memory", before, after, margin_percent)
 
 
 def check_workspace(
-    measured: measurements.CellMeasurement | None, margin_percent: float | None
+    measurement: measurements.CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
     """Returns the check of the memory that running adds to the loaded artifact."""
-    launches = measured.launches if measured else ()
+    launches = measurement.launches if measurement else ()
     before = [launch.base_workspace_bytes for launch in launches]
     after = [launch.head_workspace_bytes for launch in launches]
     return _check_growth("workspace", before, after, margin_percent)
 
 
 def check_metric(
-    measured: measurements.CellMeasurement | None, margin: float
+    measurement: measurements.CellMeasurement | None, margin: float
 ) -> CheckResult | None:
     """Returns the check of the user's own metric, None without one. Larger is better."""
-    metric = measured.metric if measured else None
+    metric = measurement.metric if measurement else None
     if metric is None:
         return None
     if metric.problem or metric.head is None:
@@ -162,10 +162,10 @@ def _check_growth(
     return CheckResult("fail", growth)
 
 
-def _reason_unfit(measured: measurements.CellMeasurement) -> str:
-    if measured.stopped == "invalid":
-        return "; ".join(measured.notes) or "the measurement broke"
-    controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measured.controls)
+def _reason_unfit(measurement: measurements.CellMeasurement) -> str:
+    if measurement.stopped == "invalid":
+        return "; ".join(measurement.notes) or "the measurement broke"
+    controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measurement.controls)
     return (
         "this machine is too noisy: too many launches were disturbed, or the base "
         f"differed from itself ({controls})"
@@ -183,17 +183,17 @@ def _ancestry(change: ModelChange) -> str:
     )
 
 
-def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
-    if built.base is None or built.head is None or built.base.key != built.head.key:
+def _identical(change: ModelChange, builds: CellBuilds) -> CheckResult:
+    if builds.base is None or builds.head is None or builds.base.key != builds.head.key:
         return CheckResult("error", "never measured, though the builds differ")
     if change.kind == "upgraded":
         return CheckResult("pass", "the packages that it needs are the same, not measured")
     return CheckResult("pass", "identical build, not measured")
 
 
-def _packages(change: ModelChange, measured: measurements.CellMeasurement) -> str:
+def _packages(change: ModelChange, measurement: measurements.CellMeasurement) -> str:
     """Returns the packages of an upgraded model: the measured ones, else those of the lock file."""
-    return measured.packages or change.reason if change.kind == "upgraded" else ""
+    return measurement.packages or change.reason if change.kind == "upgraded" else ""
 
 
 def _alone(change: ModelChange, base: Build | None) -> CheckResult:
@@ -217,22 +217,19 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
     if comparison.decision == "pass":
         return _pass_check(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
-        over = f"over the {gate.margin_percent:g}% margin"
-        return CheckResult("fail", f"slower by {text}, {over}")
+        return CheckResult("fail", f"slower by {text}, over the {margin}")
     if comparison.decision == "fail":
         reason = slower_inside(comparison, gate)
         return CheckResult("fail", f"{reason}; the median by {text}", reason)
     if comparison.median == "pass":
         reason = reason_undecided(comparison, gate)
         return CheckResult("inconclusive", f"{reason}; the median {text}", reason)
-    is_over = change.low > gate.margin_percent
-    in_seconds = f"slower by {text} in seconds, not in clock cycles"
-    open_still = CheckResult(
-        "inconclusive", in_seconds if is_over else f"{text} spans the {margin}"
-    )
-    launches = "" if is_over else _launches_to_decide(comparison)
+    if change.low > gate.margin_percent:
+        reason, launches = f"slower by {text} in seconds, not in clock cycles", ""
+    else:
+        reason, launches = f"{text} spans the {margin}", _launches_to_decide(comparison)
     clauses = (*slow_starts_clause(comparison), *stalls_clause(comparison))
-    return open_still.with_remarks(launches, *clauses)
+    return CheckResult("inconclusive", reason).with_remarks(launches, *clauses)
 
 
 def _pass_check(
@@ -299,9 +296,9 @@ def assurances(comparison: measurements.Comparison) -> tuple[str, ...]:
 
 def slower_inside(comparison: measurements.Comparison, gate: GateConfig) -> str:
     """Returns the tests inside a launch that failed, in words."""
-    failed = [each for each in comparison.inside if each.decision == "fail"]
-    text, margin = f"slower in {_tests(failed)}", gate.tail_margin_percent
-    if all(each.change_percent.low <= margin for each in failed):
+    failing_tests = [each for each in comparison.inside if each.decision == "fail"]
+    text, margin = f"slower in {_tests(failing_tests)}", gate.tail_margin_percent
+    if all(each.change_percent.low <= margin for each in failing_tests):
         return text  # by its stalls, which have no margin
     margins = f"the {margin:g}% margin of the mean and the tail (gate.tail-margin-percent)"
     return f"{text}, over {margins}"
@@ -322,27 +319,27 @@ def reason_undecided(comparison: measurements.Comparison, gate: GateConfig) -> s
         return "; ".join(
             (f"possibly slower in {open_names}: it spans {margin}", *slow_starts_clause(comparison))
         )
-    excluded = comparison.excluded
-    if excluded is None:
+    modes = comparison.excluded
+    if modes is None:
         return "slow launches were not looked for"
-    share = excluded.asked_percent / 100
+    share = modes.asked_percent / 100
     starts = slow_modes.starts_needed(share) if share else 0
-    if excluded.slow:
-        why = _slow_share_text(excluded)
-    elif excluded.starts < starts:
-        why = f"only {excluded.starts} of {starts} starts fit into the time"
+    if modes.slow:
+        why = _slow_share_text(modes)
+    elif modes.starts < starts:
+        why = f"only {modes.starts} of {starts} starts fit into the time"
     else:
         why = "the starts of this machine scatter too much"
     return (
-        f"{why}: {excluded.asked_percent:g}% of launches or more may be slow, which makes the mean "
-        f"over {excluded.mean_percent:+.0f}%"
+        f"{why}: {modes.asked_percent:g}% of launches or more may be slow, which makes the mean "
+        f"over {modes.mean_percent:+.0f}%"
     )
 
 
 def slow_starts_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on the slow starts that were seen, none without them."""
-    excluded = comparison.excluded
-    return (_slow_share_text(excluded),) if excluded is not None and excluded.slow else ()
+    modes = comparison.excluded
+    return (_slow_share_text(modes),) if modes is not None and modes.slow else ()
 
 
 def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
@@ -361,11 +358,11 @@ def _stalls_of_head(stalls: measurements.Stalls) -> str:
     return text + turns if stalls.base else text
 
 
-def _slow_share_text(excluded: measurements.Excluded) -> str:
-    cut_off = f"{excluded.cut_off_percent:+.0f}%"
-    were = "was" if excluded.slow == 1 else "were"
-    text = f"{excluded.slow} of {excluded.starts} starts of the head {were} over {cut_off}"
-    return f"{text}, {_case_words(excluded.slow_cases)}" if excluded.slow_cases else text
+def _slow_share_text(modes: measurements.Excluded) -> str:
+    cut_off = f"{modes.cut_off_percent:+.0f}%"
+    were = "was" if modes.slow == 1 else "were"
+    text = f"{modes.slow} of {modes.starts} starts of the head {were} over {cut_off}"
+    return f"{text}, {_case_words(modes.slow_cases)}" if modes.slow_cases else text
 
 
 def _case_words(numbers: Sequence[int]) -> str:
@@ -380,10 +377,10 @@ def _inside(tests: Sequence[measurements.Inside]) -> str:
     clauses = [
         f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in conclusive
     ]
-    hidden = [_NAMES[test.what] for test in tests if test not in conclusive]
-    if hidden:
-        verb = "is" if len(hidden) == 1 else "are"
-        clauses.append(f"{' and '.join(hidden)} {verb} not resolvable here")
+    hidden_names = [_NAMES[test.what] for test in tests if test not in conclusive]
+    if hidden_names:
+        verb = "is" if len(hidden_names) == 1 else "are"
+        clauses.append(f"{' and '.join(hidden_names)} {verb} not resolvable here")
     return ", ".join(clauses)
 
 
@@ -406,21 +403,21 @@ def _bound_text(high_percent: float) -> str:
     return f"at most {high_percent:.0f}% slower"
 
 
-def _launches(excluded: measurements.Excluded | None) -> str:
-    if excluded is None:
+def _launches(modes: measurements.Excluded | None) -> str:
+    if modes is None:
         return ""
-    if excluded.share_percent is None:
+    if modes.share_percent is None:
         text = "how many launches are slow is not known"
     else:
         text = (
-            f"fewer than {math.ceil(excluded.share_percent)}% of launches are slow, with "
-            f"{excluded.confidence_percent:g}% confidence"
+            f"fewer than {math.ceil(modes.share_percent)}% of launches are slow, with "
+            f"{modes.confidence_percent:g}% confidence"
         )
-    return text if excluded.asked_percent else f"{text} (gate.rare-launches is 0)"
+    return text if modes.asked_percent else f"{text} (gate.rare-launches is 0)"
 
 
-def _inferences(excluded: measurements.Excluded | None) -> str:
-    count = excluded.inferences if excluded is not None else 0
+def _inferences(modes: measurements.Excluded | None) -> str:
+    count = modes.inferences if modes is not None else 0
     return f"no process ran longer than {plural(count, 'inference')}" if count else ""
 
 

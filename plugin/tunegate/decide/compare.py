@@ -34,7 +34,7 @@ def compare(
     run: measurements.MeasurementRun, gate: GateConfig
 ) -> tuple[measurements.Comparison, ...]:
     """Returns a comparison for each cell, in order."""
-    builds = {built.cell: built for built in run.builds}
+    builds = {each.cell: each for each in run.builds}
     cells = _shares(run.cells, gate)
     return tuple(
         compare_cell(cell, builds[cell.cell], gate, (cells[cell.cell], len(cells)))
@@ -44,11 +44,11 @@ def compare(
     )
 
 
-def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
+def _shares(cells: Sequence[measurements.CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
     """Returns, for each cell with an interval, the number of parts that the error of a fail is
     split into."""
-    assessments = {each.cell: _assess_cell(each, gate, cells=1) for each in measured}
-    analyses = {each.cell: len(each.analyses) for each in measured}
+    assessments = {each.cell: _assess_cell(each, gate, cells=1) for each in cells}
+    analyses = {each.cell: len(each.analyses) for each in cells}
     p_values = {
         cell: p_value(
             [launch.effect for launch in assessment.launches],
@@ -62,27 +62,27 @@ def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) 
 
 
 def _assess_cell(
-    measured: measurements.CellMeasurement, gate: GateConfig, cells: int
+    measurement: measurements.CellMeasurement, gate: GateConfig, cells: int
 ) -> Assessment | None:
-    if not measured.launches or not measured.analyses:
+    if not measurement.launches or not measurement.analyses:
         return None
-    rule = stopping_rule(gate, measured.analyses, cells)
-    return assess(measured.launches, measured.probes, measured.starts, rule)
+    rule = stopping_rule(gate, measurement.analyses, cells)
+    return assess(measurement.launches, measurement.probes, measurement.starts, rule)
 
 
 def compare_cell(
-    measured: measurements.CellMeasurement,
-    built: CellBuilds,
+    measurement: measurements.CellMeasurement,
+    builds: CellBuilds,
     gate: GateConfig,
     parts: tuple[int, int] = (1, 1),
 ) -> measurements.Comparison:
     """Returns the comparison of one cell. `parts` are the parts of the error of a fail: by latency,
     and by energy or loading."""
     cells, together = parts
-    assessment = _assess_cell(measured, gate, cells)
+    assessment = _assess_cell(measurement, gate, cells)
     if assessment is None:
-        return _without_launches(measured)
-    launches, analyses = assessment.launches, len(measured.analyses)
+        return _without_launches(measurement)
+    launches, analyses = assessment.launches, len(measurement.analyses)
     interval = _with_mean(assessment.bounds, launches, analyses, assessment.median)
     margin = math.log1p(gate.margin_percent / 100)
     base_ms = statistics.median(launch.base_ms for launch in launches)
@@ -92,23 +92,21 @@ def compare_cell(
     change = percent_interval(assessment.bounds)
     by_median = _with_floor(assessment.median, base_ms, head_ms, change, gate)
     tests = tuple(_inside_with_floor(each, gate) for each in assessment.inside)
-    excluded = _excluded_with_floor(assessment, measured.probes, gate)
-    assessment = msgspec.structs.replace(
-        assessment, median=by_median, inside=tests, excluded=excluded
-    )
+    modes = _excluded_with_floor(assessment, measurement.probes, gate)
+    assessment = msgspec.structs.replace(assessment, median=by_median, inside=tests, excluded=modes)
     return measurements.Comparison(
-        cell=measured.cell,
+        cell=measurement.cell,
         base_ms=base_ms,
         head_ms=head_ms,
-        reference_ms=measured.reference_ms,
+        reference_ms=measurement.reference_ms,
         change_percent=percent_interval(interval),
         decision=assessment.decision,
         median=assessment.median,
         launches=len(launches),
-        effects_percent=tuple(_percent(launch.effect) for launch in launches),
+        effects_percent=tuple(100 * math.expm1(launch.effect) for launch in launches),
         projected_launches=projected_launches(interval, margin, analyses=analyses),
-        stopped=measured.stopped,
-        differences=operator_differences(built, measured),
+        stopped=measurement.stopped,
+        differences=operator_differences(builds, measurement),
         inside=assessment.inside,
         excluded=assessment.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
@@ -116,7 +114,7 @@ def compare_cell(
             launches, gate.energy_margin_percent, analyses=analyses, cells=together
         ),
         load=load_change(launches, gate.load_margin_percent, analyses=analyses, cells=together),
-        layers=layers_change(measured.layers, gate.layers_margin_percent, cells=together),
+        layers=layers_change(measurement.layers, gate.layers_margin_percent, cells=together),
     )
 
 
@@ -170,18 +168,18 @@ def _inside_with_floor(inside: measurements.Inside, gate: GateConfig) -> measure
     return msgspec.structs.replace(inside, decision=decision)
 
 
-def _without_launches(measured: measurements.CellMeasurement) -> measurements.Comparison:
+def _without_launches(measurement: measurements.CellMeasurement) -> measurements.Comparison:
     return measurements.Comparison(
-        cell=measured.cell,
+        cell=measurement.cell,
         base_ms=None,
-        head_ms=measured.head_ms,
-        reference_ms=measured.reference_ms,
+        head_ms=measurement.head_ms,
+        reference_ms=measurement.reference_ms,
         change_percent=None,
         decision=None,
         launches=0,
         effects_percent=(),
         projected_launches=None,
-        stopped=measured.stopped,
+        stopped=measurement.stopped,
     )
 
 
@@ -200,23 +198,24 @@ def _with_floor(
 
 
 def operator_differences(
-    built: CellBuilds, measured: measurements.CellMeasurement
+    builds: CellBuilds, measurement: measurements.CellMeasurement
 ) -> tuple[measurements.TaskDifference, ...]:
     """Returns the cost of each operator on both sides, largest increase first: timed inside the
     model if possible, otherwise by tuning times if both sides have them."""
-    if "base" in measured.task_ms and "head" in measured.task_ms:
-        return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
-    return task_differences(built)
+    times = measurement.task_ms
+    if "base" in times and "head" in times:
+        return differences_in_model(builds, times["base"], times["head"])
+    return task_differences(builds)
 
 
 def differences_in_model(
-    built: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
+    builds: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
 ) -> tuple[measurements.TaskDifference, ...]:
     """Returns the differences of operators, matched by name. Differences within the noise are left
     out."""
     sources = {
         task.name: task.source
-        for build in (built.base, built.head)
+        for build in (builds.base, builds.head)
         if build is not None
         for task in build.tasks
     }
@@ -227,7 +226,7 @@ def differences_in_model(
             base_ms=before.get(name),
             head_ms=after.get(name),
             source=sources.get(name, "library"),
-            library="" if name in sources else _library(built, is_in_head=name in after),
+            library="" if name in sources else _library(builds, is_in_head=name in after),
         )
         for name in dict.fromkeys([*after, *before])
         if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
@@ -235,10 +234,10 @@ def differences_in_model(
     return tuple(sorted(differences, key=lambda d: -d.difference_ms))
 
 
-def _library(built: CellBuilds, *, is_in_head: bool) -> str:
+def _library(builds: CellBuilds, *, is_in_head: bool) -> str:
     """Returns the runtime of a layer without a schedule: the build's own, or the one that runs what
     the build did not compile."""
-    build = built.head if is_in_head else built.base
+    build = builds.head if is_in_head else builds.base
     if build is None or build.tasks or not build.title:
         return "ONNX Runtime"
     return build.title
@@ -249,7 +248,7 @@ def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
     return difference > least_ms and difference > _NOISE_OF_OPERATOR * max(before_ms, after_ms)
 
 
-def task_differences(built: CellBuilds) -> tuple[measurements.TaskDifference, ...]:
+def task_differences(builds: CellBuilds) -> tuple[measurements.TaskDifference, ...]:
     """Returns the cost of each task on both sides, largest increase first.
 
     Tasks match by workload, otherwise by a name that each side has once (a changed layer). A cost
@@ -257,16 +256,16 @@ def task_differences(built: CellBuilds) -> tuple[measurements.TaskDifference, ..
     different candidates run the two sides, or if tuning has not timed a changed task as its side
     runs it (lower precision, or a schedule that was never measured).
     """
-    if built.base is None or built.head is None or built.base.candidate != built.head.candidate:
+    if builds.base is None or builds.head is None or builds.base.candidate != builds.head.candidate:
         return ()
-    changed = [
+    pairs = [
         (before, after)
-        for before, after in _pair_tasks(built.base.tasks, built.head.tasks)
+        for before, after in _pair_tasks(builds.base.tasks, builds.head.tasks)
         if _task_differs(before, after)
     ]
-    if any(task is not None and task.ms is None for pair in changed for task in pair):
+    if any(task is not None and task.ms is None for pair in pairs for task in pair):
         return ()
-    differences = [_difference(before, after) for before, after in changed]
+    differences = [_difference(before, after) for before, after in pairs]
     return tuple(sorted(differences, key=lambda d: -d.difference_ms))
 
 
@@ -279,12 +278,12 @@ def _pair_tasks(
     only_before = [task for workload, task in before.items() if workload not in after]
     new = [task for workload, task in after.items() if workload not in before]
     names = [Counter(task.name for task in side) for side in (only_before, new)]
-    renewed = {
+    task_before = {
         task.name: task for task in only_before if names[0][task.name] == names[1][task.name] == 1
     }
     for workload, task in after.items():
-        yield before.get(workload, renewed.get(task.name) if task in new else None), task
-    yield from ((task, None) for task in only_before if task.name not in renewed)
+        yield before.get(workload, task_before.get(task.name) if task in new else None), task
+    yield from ((task, None) for task in only_before if task.name not in task_before)
 
 
 def _task_differs(before: BuiltTask | None, after: BuiltTask | None) -> bool:
@@ -316,7 +315,3 @@ def _difference(before: BuiltTask | None, after: BuiltTask | None) -> measuremen
 
 def _ms(task: BuiltTask | None) -> float | None:
     return None if task is None or task.ms is None else task.weight * task.ms
-
-
-def _percent(log_ratio: float) -> float:
-    return 100 * math.expm1(log_ratio)

@@ -53,12 +53,12 @@ def bounds(
     """
     alone = share_alone(len(effects))
     errors = (fail_error / (analyses * cells), PASS_ERROR / analyses)
-    unbatched = _bounds(effects, *(alone * error for error in errors))
+    by_launch = _bounds(effects, *(alone * error for error in errors))
     if alone == 1.0:
-        return unbatched
-    batched = _bounds(batch_means(effects), *((1 - alone) * error for error in errors))
+        return by_launch
+    by_batch = _bounds(batch_means(effects), *((1 - alone) * error for error in errors))
     return msgspec.structs.replace(
-        unbatched, low=max(unbatched.low, batched.low), high=min(unbatched.high, batched.high)
+        by_launch, low=max(by_launch.low, by_batch.low), high=min(by_launch.high, by_batch.high)
     )
 
 

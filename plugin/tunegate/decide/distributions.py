@@ -54,10 +54,10 @@ def decide_objective(
 ) -> Literal["fail", "pass", "undecided"]:
     """Returns the decision: `over` of `total` inferences exceeded the limit, and `percentile`
     percent must not."""
-    allowed = 1 - percentile / 100
-    if upper_share(over, total) <= allowed:
+    limit = 1 - percentile / 100
+    if upper_share(over, total) <= limit:
         return "pass"
-    return "fail" if lower_share(over, total) > allowed else "undecided"
+    return "fail" if lower_share(over, total) > limit else "undecided"
 
 
 def upper_share(over: int, total: int) -> float:

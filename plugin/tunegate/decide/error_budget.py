@@ -93,20 +93,17 @@ def outside(estimates: Sequence[builds.ErrorEstimate]) -> str:
 def _outside(estimate: builds.ErrorEstimate, limit: float) -> str:
     if not estimate.samples:
         return f"has no output that tells its {estimate.what}{_uninformative_inputs(estimate)}"
-    is_error = estimate.what != "min-agreement"
-    if (
-        (estimate.high is not None and estimate.high <= limit)
-        if is_error
-        else estimate.low >= limit
-    ):
+    if estimate.what == "min-agreement":
+        is_inside = estimate.low >= limit
+    else:
+        is_inside = estimate.high is not None and estimate.high <= limit
+    if is_inside:
         return ""
-    bounds = (
-        f"{_bound_text(estimate.low, estimate.unit)} to {_bound_text(estimate.high, estimate.unit)}"
-    )
+    low, high = (_bound_text(bound, estimate.unit) for bound in (estimate.low, estimate.high))
     inputs = "input" if estimate.samples == 1 else "inputs"
     silent = f" ({estimate.silent} more tell nothing)" if estimate.silent else ""
     return (
-        f"has a {estimate.what} of {estimate.center:.3g}{estimate.unit}, interval {bounds} "
+        f"has a {estimate.what} of {estimate.center:.3g}{estimate.unit}, interval {low} to {high} "
         f"on {estimate.samples} {inputs}{silent}; the budget is {limit:g}{estimate.unit}"
     )
 
@@ -133,23 +130,23 @@ def _max_error(errors: builds.SampledErrors) -> builds.ErrorEstimate:
 
 def _metric(errors: builds.SampledErrors) -> builds.ErrorEstimate:
     """Returns the estimate of the scores, over the inputs that carry information."""
-    scored = [number for number in errors.telling if number < len(errors.scores)]
-    return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
+    numbers = [number for number in errors.telling if number < len(errors.scores)]
+    return _exceeded_by_few("metric", [errors.scores[number] for number in numbers], errors)
 
 
 def _exceeded_by_few(
     what: builds.What, values: Sequence[float], errors: builds.SampledErrors
 ) -> builds.ErrorEstimate:
-    ordered = sorted(values)
-    count = len(ordered)
+    ascending = sorted(values)
+    count = len(ascending)
     if not count:
         return _estimate_nothing(what, errors)
     is_enough = inferences_needed(COVERED_PERCENT) <= count
     return builds.ErrorEstimate(
         what=what,
-        center=ordered[math.ceil(count * COVERED_PERCENT / 100) - 1],
-        low=ordered[_low_rank(count)],
-        high=ordered[-1] if is_enough else None,
+        center=ascending[math.ceil(count * COVERED_PERCENT / 100) - 1],
+        low=ascending[_low_rank(count)],
+        high=ascending[-1] if is_enough else None,
         samples=count,
         saturated=errors.saturated,
     )
@@ -158,16 +155,16 @@ def _exceeded_by_few(
 def _low_rank(count: int) -> int:
     """Returns the index of the largest order statistic that does not exceed the wanted error
     quantile with 95% confidence."""
-    allowed = 1 - COVERED_PERCENT / 100
-    ranks = (rank for rank in range(count) if lower_share(count - rank, count) > allowed)
+    share = 1 - COVERED_PERCENT / 100
+    ranks = (rank for rank in range(count) if lower_share(count - rank, count) > share)
     return max(ranks, default=0)
 
 
 def _agreement(errors: builds.SampledErrors) -> builds.ErrorEstimate:
     count = len(errors.agrees)
-    untold = errors.saturated + errors.one_place
+    silent = errors.saturated + errors.one_place
     if not count:
-        return msgspec.structs.replace(_estimate_nothing("min-agreement", errors), saturated=untold)
+        return msgspec.structs.replace(_estimate_nothing("min-agreement", errors), saturated=silent)
     wrong = count - sum(errors.agrees)
     return builds.ErrorEstimate(
         what="min-agreement",
@@ -175,7 +172,7 @@ def _agreement(errors: builds.SampledErrors) -> builds.ErrorEstimate:
         low=100 * (1 - upper_share(wrong, count)),
         high=100 * (1 - lower_share(wrong, count)),
         samples=count,
-        saturated=untold,
+        saturated=silent,
     )
 
 

@@ -28,26 +28,27 @@ def decide_verdict(
     tuning: verdicts.TuningSummary,
     rules: GateRules,
     *,
-    unmeasured: Sequence[measurements.UnmeasuredShard] = (),
+    missing_shards: Sequence[measurements.UnmeasuredShard] = (),
 ) -> verdicts.Verdict:
     """Returns the verdict, with a finding for each expected cell. A cell without a result is an
-    error, or the problem of its `unmeasured` shard."""
+    error, or the problem of its shard of `missing_shards`."""
     gate, policies = rules.gate, rules.policies
     # Each expected cell is judged by itself, and the worst counts.
     findings = {
         evidence.cell: _judge_cell(evidence, rules)
-        for evidence in _evidence(comparisons, run, changes, unmeasured)
+        for evidence in _evidence(comparisons, run, changes, missing_shards)
     }
     status = verdicts.worst_status([finding.status for finding in findings.values()])
 
     # A change that loosens its own gate may fail for that alone, however fast it is.
-    policy_fails = _policy_fails(changes, gate)
+    weakens = any(change.weakens for change in changes.policy_changes)
+    policy_fails = weakens and gate.policy_changes == "fail"
     if policy_fails:
         status = verdicts.worst_status([status, "fail"])
 
     # Waivers of the file that no slow cell used get a note. Those of commits go with their change.
     needs_waiver = {cell: finding.status != "pass" for cell, finding in findings.items()}
-    filed = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
+    file_waivers = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
     return verdicts.Verdict(
         status=status,
         exit_code=_exit_code(status, gate),
@@ -58,7 +59,7 @@ def decide_verdict(
         seed="" if run is None else run.seed,
         policy_changes=changes.policy_changes,
         policy_fails=policy_fails,
-        notes=tuple(notes(filed, needs_waiver, policies.today)),
+        notes=tuple(notes(file_waivers, needs_waiver, policies.today)),
     )
 
 
@@ -77,26 +78,21 @@ def _evidence(
     comparisons: Sequence[measurements.Comparison],
     run: measurements.MeasurementRun | None,
     changes: ChangeSet,
-    unmeasured: Sequence[measurements.UnmeasuredShard],
+    missing_shards: Sequence[measurements.UnmeasuredShard],
 ) -> Iterator[_Evidence]:
-    compared = {comparison.cell: comparison for comparison in comparisons}
-    measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
-    builds = {built.cell: built for built in run.builds} if run is not None else {}
+    comparison_of = {comparison.cell: comparison for comparison in comparisons}
+    measurement_of = {cell.cell: cell for cell in run.cells} if run is not None else {}
+    builds = {each.cell: each for each in run.builds} if run is not None else {}
     for change in changes.models:
         for cell in expected_cells(change):
             yield _Evidence(
                 change=change,
                 cell=cell,
-                comparison=compared.get(cell),
-                measurement=measured.get(cell),
+                comparison=comparison_of.get(cell),
+                measurement=measurement_of.get(cell),
                 builds=builds.get(cell),
-                unmeasured=next((shard for shard in unmeasured if shard.has(cell)), None),
+                unmeasured=next((shard for shard in missing_shards if shard.has(cell)), None),
             )
-
-
-def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
-    weakened = any(change.weakens for change in changes.policy_changes)
-    return weakened and gate.policy_changes == "fail"
 
 
 def _exit_code(status: verdicts.Status, gate: GateConfig) -> int:
@@ -119,15 +115,15 @@ def _remarks(status: verdicts.Status, remarks: list[str], differing: list[str]) 
     return "; ".join([*remarks, *(differing if remarks or status == "pass" else ())])
 
 
-def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
+def _differing(measurement: measurements.CellMeasurement | None) -> list[str]:
     """Returns how the outputs differ, if they do."""
-    launches = measured.launches if measured else ()
+    launches = measurement.launches if measurement else ()
     return list(dict.fromkeys(launch.differing for launch in launches if launch.differing))
 
 
 def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
-    comparison, measured, built = evidence.comparison, evidence.measurement, evidence.builds
+    comparison, measurement, builds = evidence.comparison, evidence.measurement, evidence.builds
     # The latency comes first: without a measurement the reason for that stands in its place. Only
     # it can be waived.
     if evidence.change.kind == "unreadable":
@@ -135,9 +131,13 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     elif evidence.unmeasured is not None:
         latency = checks.CheckResult(evidence.unmeasured.status, evidence.unmeasured.reason)
     else:
-        latency = checks.check_latency(evidence.change, comparison, measured, built, gate)
-    waived = waived_gate(rules, evidence.cell)
-    at_ceiling = compare_cell(measured, built, waived) if waived and measured and built else None
+        latency = checks.check_latency(evidence.change, comparison, measurement, builds, gate)
+    ceiling_gate = waived_gate(rules, evidence.cell)
+    at_ceiling = (
+        compare_cell(measurement, builds, ceiling_gate)
+        if ceiling_gate and measurement and builds
+        else None
+    )
     latency = apply_waiver(latency, comparison, at_ceiling, evidence.cell, rules)
     if latency.status == "waived":
         latency = latency.with_remarks(_other_name(evidence.change))
@@ -148,7 +148,7 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     status = verdicts.worst_status([check.status for check in (latency, *others)])
     beside = [check.reason for check in others if check.status == status]
     reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
-    differing = _differing(measured)
+    differing = _differing(measurement)
     return verdicts.Finding(
         model=evidence.cell.model,
         target=evidence.cell.target,
@@ -163,9 +163,9 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         differences=comparison.differences if comparison else (),
         inside=comparison.inside if comparison else (),
         excluded=comparison.excluded if comparison else None,
-        inputs=built.head.inputs if built is not None and built.head is not None else (),
-        runtimes=candidate_outcomes(built.head if built else None),
-        accuracy=shipped_errors(built, comparison),
+        inputs=builds.head.inputs if builds is not None and builds.head is not None else (),
+        runtimes=candidate_outcomes(builds.head if builds else None),
+        accuracy=shipped_errors(builds, comparison),
         energy=comparison.energy if comparison else None,
         load=comparison.load if comparison else None,
         layers=comparison.layers if comparison else None,
@@ -183,16 +183,16 @@ def _other_name(change: ModelChange) -> str:
 def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
     """Yields the results of the checks beside the latency."""
     gate, policies = rules.gate, rules.policies
-    comparison, measured, built = evidence.comparison, evidence.measurement, evidence.builds
+    comparison, measurement, builds = evidence.comparison, evidence.measurement, evidence.builds
     others = (
-        checks.check_objective(measured, policies.objectives.get(evidence.cell.model)),
-        checks.check_size(built, gate.size_margin_percent),
-        checks.check_memory(measured, gate.memory_margin_percent),
-        checks.check_workspace(measured, gate.workspace_margin_percent),
+        checks.check_objective(measurement, policies.objectives.get(evidence.cell.model)),
+        checks.check_size(builds, gate.size_margin_percent),
+        checks.check_memory(measurement, gate.memory_margin_percent),
+        checks.check_workspace(measurement, gate.workspace_margin_percent),
         check_energy(comparison, gate.energy_margin_percent),
         check_load(comparison, gate.load_margin_percent),
         None if evidence.change.kind == "upgraded" else _check_layers(evidence, rules),
-        checks.check_metric(measured, policies.metric_margin),
+        checks.check_metric(measurement, policies.metric_margin),
     )
     return (other for other in others if other is not None)
 
@@ -200,8 +200,8 @@ def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.Chec
 def _check_layers(evidence: _Evidence, rules: GateRules) -> checks.CheckResult | None:
     """Returns the check of the layers that differ, under a waiver of the model if there is one."""
     margin_percent = rules.gate.layers_margin_percent
-    waived = waived_gate(rules, evidence.cell)
-    ceiling_percent = waived.margin_percent if waived else None
+    ceiling_gate = waived_gate(rules, evidence.cell)
+    ceiling_percent = ceiling_gate.margin_percent if ceiling_gate else None
     return check_layers(evidence.comparison, evidence.measurement, margin_percent, ceiling_percent)
 
 
@@ -219,22 +219,22 @@ def candidate_outcomes(head: Build | None) -> tuple[verdicts.CandidateOutcome, .
 def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[verdicts.CandidateOutcome]:
     times = {time.candidate: _outcome(time) for time in choice.times}
     if head.error is None:
-        unmeasured = verdicts.CandidateOutcome(
+        untimed_outcome = verdicts.CandidateOutcome(
             candidate=head.candidate, title=head.title, ships=True
         )
-        ours = times.pop(head.candidate, unmeasured)
+        ours = times.pop(head.candidate, untimed_outcome)
         if head.error_estimate:
             error = head.error_estimate[0]
             ours = msgspec.structs.replace(ours, error=error, has_unknown_error=False)
         yield msgspec.structs.replace(ours, ships=True, reason=choice.reason)
     yield from times.values()
-    for each in choice.refused:
+    for refusal in choice.refused:
         yield verdicts.CandidateOutcome(
-            candidate=each.candidate,
-            title=each.title,
+            candidate=refusal.candidate,
+            title=refusal.title,
             ships=False,
-            reason=each.reason,
-            error=each.error,
+            reason=refusal.reason,
+            error=refusal.error,
         )
 
 
@@ -278,15 +278,13 @@ def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdi
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
-    others = {Cell(model=other.model, target=other.target): other for other in second.findings}
+    others = {other.cell: other for other in second.findings}
     findings = tuple(_confirm(finding, others) for finding in first.findings)
     status = verdicts.worst_status([finding.status for finding in findings])
     if first.policy_fails or second.policy_fails:  # no machine decides that
         status = verdicts.worst_status([status, "fail"])
-    code = verdicts.EXIT_CODES[status]
-    undecided_may_pass = first.status == "inconclusive" and first.exit_code == errors.PASS
-    if status == "inconclusive" and undecided_may_pass:
-        code = errors.PASS
+    may_pass = status == first.status == "inconclusive" and first.exit_code == errors.PASS
+    code = errors.PASS if may_pass else verdicts.EXIT_CODES[status]
     return msgspec.structs.replace(first, status=status, exit_code=code, findings=findings)
 
 
@@ -295,7 +293,7 @@ def _confirm(
 ) -> verdicts.Finding:
     if finding.status != "fail":
         return finding
-    other = second_findings.get(Cell(model=finding.model, target=finding.target))
+    other = second_findings.get(finding.cell)
     second_result = "nothing was measured there" if other is None else other.reason
     status: verdicts.Status = "inconclusive"
     result = "not decided on the second machine"

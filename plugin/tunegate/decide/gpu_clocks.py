@@ -30,10 +30,10 @@ outside."""
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
     """Returns, for each pair of blocks, whether it is kept, by the device's state right after
     either block."""
-    moved = _clock_moved(base, head)
+    clock_moves = _clock_moved(base, head)
     held_back = _held_back(base, head)
     strangers = _strangers(base, head)
-    return tuple(not any(each) for each in zip(moved, held_back, strangers, strict=True))
+    return tuple(not any(each) for each in zip(clock_moves, held_back, strangers, strict=True))
 
 
 def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
@@ -88,10 +88,10 @@ def _mean(mhz: Sequence[float | None]) -> float | None:
 
 
 def _clock_moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    explained = _side_difference(base, head)
-    most = max(_MOVED, abs(explained) / 2)
+    usual = _side_difference(base, head)
+    most = max(_MOVED, abs(usual) / 2)
     return [
-        difference is not None and abs(difference - explained) > most
+        difference is not None and abs(difference - usual) > most
         for difference in _differences(base, head)
     ]
 

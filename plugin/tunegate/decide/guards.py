@@ -84,5 +84,5 @@ def disturbed_launches(launches: Sequence[Launch], margin: float) -> list[Launch
 def noise_of(launch: Launch) -> float:
     """Returns the noise of a launch, infinite if the device's clocks dropped too many of its
     pairs."""
-    dropped = launch.clocks.dropped if launch.clocks else 0
-    return math.inf if dropped > MAX_DROPPED * launch.pairs else launch.noise
+    pairs_lost = launch.clocks.dropped if launch.clocks else 0
+    return math.inf if pairs_lost > MAX_DROPPED * launch.pairs else launch.noise

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tunegate.artifacts.histogram import Histogram, merged_histogram
 from tunegate.artifacts.measurements import Inside, Launch, Stalls
+from tunegate.decide import stalls
 from tunegate.decide.decision import (
     FIRST_FAIL_ERROR,
     MEAN_FAIL_ERROR,
@@ -24,15 +25,6 @@ from tunegate.decide.decision import (
     percent_interval,
 )
 from tunegate.decide.distributions import t_quantile
-from tunegate.decide.stalls import (
-    COSTLY_SUSPICION,
-    SUSPICION,
-    chance_of,
-    clearest,
-    exceed_tolerated_share,
-    total_stalls,
-)
-from tunegate.decide.stalls import FAIL_ERROR as STALLS_FAIL_ERROR
 
 _SUSPICIOUS = 1 / 2
 """Changes from this share of the margin on are suspicious. An unresolved test is dropped only if
@@ -91,7 +83,7 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     is_resolved = _tells(over, margin, analyses)
     base, head = _merge_histograms(launches)
     by_mean = _decision(mean_bounds, margin, may_hold_up=is_resolved)
-    stall_sizes = total_stalls(launches)
+    stall_sizes = stalls.total_stalls(launches)
     by_stalls = _by_stalls(stall_sizes, mean_bounds, margin, analyses * cells)
     return Inside(
         what="mean-of-all",
@@ -109,17 +101,17 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
     or the mean by its margin. Any size may fail; each has its part of the error."""
     is_over = mean.center > margin
     for size in sizes:
-        is_sure = chance_of(size) <= STALLS_FAIL_ERROR / (parts * len(sizes))
-        if is_sure and (is_over or exceed_tolerated_share(size)):
+        is_sure = stalls.chance_of(size) <= stalls.FAIL_ERROR / (parts * len(sizes))
+        if is_sure and (is_over or stalls.exceed_tolerated_share(size)):
             return "fail"
-    worst = clearest(sizes)
+    worst = stalls.clearest(sizes)
     if worst is None:
         return "pass"
-    chance, is_much = chance_of(worst), exceed_tolerated_share(worst)
+    chance, is_much = stalls.chance_of(worst), stalls.exceed_tolerated_share(worst)
     is_costly = mean.center > margin * _SUSPICIOUS
-    if chance <= COSTLY_SUSPICION and is_costly:
+    if chance <= stalls.COSTLY_SUSPICION and is_costly:
         return "undecided"
-    return "undecided" if chance <= SUSPICION and is_much else "pass"
+    return "undecided" if chance <= stalls.SUSPICION and is_much else "pass"
 
 
 def _test_first_block(

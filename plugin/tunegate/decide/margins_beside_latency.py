@@ -11,17 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tunegate.artifacts.measurements import (
-    CellMeasurement,
-    Comparison,
-    DifferingLayers,
-    EnergyChange,
-    Interval,
-    Launch,
-    LayersChange,
-    LayersLaunch,
-    LoadChange,
-)
+from tunegate.artifacts import measurements
 from tunegate.decide.checks import CheckResult
 from tunegate.decide.decision import bounds, decide_cell, percent_interval
 from tunegate.decide.sequential import last_analysis
@@ -34,8 +24,12 @@ _FEWEST = 2
 
 
 def energy_change(
-    launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
-) -> EnergyChange | None:
+    launches: Sequence[measurements.Launch],
+    margin_percent: float | None,
+    *,
+    analyses: int,
+    cells: int,
+) -> measurements.EnergyChange | None:
     """Returns the change of energy, None unless the same counters covered all launches. Without a
     margin it decides nothing."""
     joules = [
@@ -50,7 +44,7 @@ def energy_change(
     effects = [math.log(head / base) for base, head in joules]
     interval = bounds(effects, analyses=analyses, cells=cells, fail_error=_FAIL_ERROR)
     margin = None if margin_percent is None else math.log1p(margin_percent / 100)
-    return EnergyChange(
+    return measurements.EnergyChange(
         base_joules=math.fsum(base for base, _ in joules) / len(joules),
         head_joules=math.fsum(head for _, head in joules) / len(joules),
         source=source,
@@ -60,15 +54,19 @@ def energy_change(
 
 
 def load_change(
-    launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
-) -> LoadChange | None:
+    launches: Sequence[measurements.Launch],
+    margin_percent: float | None,
+    *,
+    analyses: int,
+    cells: int,
+) -> measurements.LoadChange | None:
     """Returns the change of the time to load, None without a margin, or a launch without a time."""
     times = [launch.load_ms for launch in launches if launch.load_ms and all(launch.load_ms)]
     if margin_percent is None or len(times) < max(2, len(launches)):
         return None
     effects = [math.log(head / base) for base, head in times]
     interval = bounds(effects, analyses=analyses, cells=cells, fail_error=_FAIL_ERROR)
-    return LoadChange(
+    return measurements.LoadChange(
         base_ms=statistics.median(base for base, _ in times),
         head_ms=statistics.median(head for _, head in times),
         change_percent=percent_interval(interval),
@@ -77,14 +75,14 @@ def load_change(
 
 
 def layers_change(
-    measured: DifferingLayers | None, margin_percent: float | None, *, cells: int
-) -> LayersChange | None:
+    timing: measurements.DifferingLayers | None, margin_percent: float | None, *, cells: int
+) -> measurements.LayersChange | None:
     """Returns the change of the model by the layers that differ, None without a margin or with too
     few launches. Without a layer that differs the change is zero."""
-    if margin_percent is None or measured is None or not measured.launches:
+    if margin_percent is None or timing is None or not timing.launches:
         return None
-    counted = last_analysis(len(measured.launches), measured.analyses)
-    launches = measured.launches[:counted]
+    count = last_analysis(len(timing.launches), timing.analyses)
+    launches = timing.launches[:count]
     if not any(launch.base_ms or launch.head_ms for launch in launches):
         return _no_layer_changed(launches)
     if len(launches) < _FEWEST:
@@ -93,10 +91,10 @@ def layers_change(
         math.log((launch.whole_ms - launch.base_ms + launch.head_ms) / launch.whole_ms)
         for launch in launches
     ]
-    interval = bounds(effects, analyses=len(measured.analyses), cells=cells, fail_error=_FAIL_ERROR)
+    interval = bounds(effects, analyses=len(timing.analyses), cells=cells, fail_error=_FAIL_ERROR)
     slowest, slower_ms = _slowest_layer(launches)
     whole_ms = statistics.fmean(launch.whole_ms for launch in launches)
-    return LayersChange(
+    return measurements.LayersChange(
         whole_ms=whole_ms,
         base_ms=statistics.fmean(launch.base_ms for launch in launches),
         head_ms=statistics.fmean(launch.head_ms for launch in launches),
@@ -108,18 +106,18 @@ def layers_change(
     )
 
 
-def _no_layer_changed(launches: Sequence[LayersLaunch]) -> LayersChange:
-    return LayersChange(
+def _no_layer_changed(launches: Sequence[measurements.LayersLaunch]) -> measurements.LayersChange:
+    return measurements.LayersChange(
         whole_ms=statistics.fmean(launch.whole_ms for launch in launches),
         base_ms=0.0,
         head_ms=0.0,
-        change_percent=Interval(low=0.0, center=0.0, high=0.0),
+        change_percent=measurements.Interval(low=0.0, center=0.0, high=0.0),
         decision="pass",
         launches=len(launches),
     )
 
 
-def _slowest_layer(launches: Sequence[LayersLaunch]) -> tuple[str, float]:
+def _slowest_layer(launches: Sequence[measurements.LayersLaunch]) -> tuple[str, float]:
     """Returns the layer that costs the head most on average, and the milliseconds; '' if none got
     slower."""
     total: dict[str, float] = defaultdict(float)
@@ -133,7 +131,9 @@ def _slowest_layer(launches: Sequence[LayersLaunch]) -> tuple[str, float]:
 # The checks of one cell.
 
 
-def check_energy(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
+def check_energy(
+    comparison: measurements.Comparison | None, margin_percent: float | None
+) -> CheckResult | None:
     """Returns the check of the joules of one inference, by counters."""
     if margin_percent is None or comparison is None or comparison.change_percent is None:
         return None
@@ -150,7 +150,9 @@ def check_energy(comparison: Comparison | None, margin_percent: float | None) ->
     return _result("energy", energy.change_percent, values, energy.decision, margin_percent)
 
 
-def check_load(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
+def check_load(
+    comparison: measurements.Comparison | None, margin_percent: float | None
+) -> CheckResult | None:
     """Returns the check of the time to load."""
     if margin_percent is None or comparison is None or comparison.change_percent is None:
         return None
@@ -163,8 +165,8 @@ def check_load(comparison: Comparison | None, margin_percent: float | None) -> C
 
 
 def check_layers(
-    comparison: Comparison | None,
-    measured: CellMeasurement | None,
+    comparison: measurements.Comparison | None,
+    measurement: measurements.CellMeasurement | None,
     margin_percent: float | None,
     ceiling_percent: float | None = None,
 ) -> CheckResult | None:
@@ -175,10 +177,8 @@ def check_layers(
         return None
     layers = comparison.layers
     if layers is None:
-        layers_measured = measured.layers if measured else None
-        why = (
-            layers_measured and layers_measured.problem
-        ) or "these launches are of commands, or older"
+        timing = measurement.layers if measurement else None
+        why = (timing and timing.problem) or "these launches are of commands, or older"
         return CheckResult("inconclusive", f"the layers that differ were not timed: {why}")
     if not layers.base_ms and not layers.head_ms:
         return CheckResult("pass", "no layer differs in more than its weights")
@@ -197,23 +197,27 @@ def check_layers(
 
 def _unless_covered(
     result: CheckResult,
-    layers: LayersChange,
-    whole: Interval,
+    layers: measurements.LayersChange,
+    whole: measurements.Interval,
     margin_percent: float,
     ceiling_percent: float | None,
 ) -> CheckResult:
     """Returns the result, a pass if the whole model surely keeps the margin that the layers exceed,
     or `waived` below a waiver's ceiling."""
     if result.status == "fail" and whole.high < margin_percent:
-        regained = f"but the whole model changes by {whole.high:+.1f}% at most"
-        return CheckResult("pass", f"{result.reason}, {regained}")
+        remark = f"but the whole model changes by {whole.high:+.1f}% at most"
+        return CheckResult("pass", f"{result.reason}, {remark}")
     if ceiling_percent is not None and layers.change_percent.high <= ceiling_percent:
         return CheckResult("waived", f"{result.reason}, waived up to +{ceiling_percent:g}%")
     return result
 
 
 def _result(
-    what: str, change: Interval, values: str, decision: str | None, margin_percent: float
+    what: str,
+    change: measurements.Interval,
+    values: str,
+    decision: str | None,
+    margin_percent: float,
 ) -> CheckResult:
     text = f"{what} {change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%; {values})"
     margin = f"{margin_percent:g}% margin"

@@ -87,10 +87,8 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
     if is_last:
         return "budget"
     error = interval.spread / math.sqrt(len(effects))
-    projected = projected_launches(
-        interval, rule.margin, analyses=len(rule.analyses), nearer_by=error
-    )
-    if is_hopeless(projected, rule.budget):
+    needed = projected_launches(interval, rule.margin, analyses=len(rule.analyses), nearer_by=error)
+    if is_hopeless(needed, rule.budget):
         return "hopeless"
     if len(effects) < rule.budget:
         return None
@@ -111,13 +109,14 @@ def guarded_stop(
     launch moves what is usual, so the number of counted launches may fall and an analysis may be
     skipped. Nothing goes on where it `is_late`."""
     counts = guards.are_undisturbed(noises, rule.margin)
-    counted = [effect for effect, keep in zip(effects, counts, strict=True) if keep]
+    steady_effects = [effect for effect, keep in zip(effects, counts, strict=True) if keep]
     has_tripped = (
-        guards.outlying_controls(controls, counted, rule.margin) > guards.MAX_OUTLYING_CONTROLS
+        guards.outlying_controls(controls, steady_effects, rule.margin)
+        > guards.MAX_OUTLYING_CONTROLS
     )
     if not has_tripped and not guards.is_too_disturbed(counts):
-        return stop_after(counted, rule) or ("budget" if is_late else None)
-    if _stands(counted, rule, guards.possible_error(noises, controls, rule.margin)):
+        return stop_after(steady_effects, rule) or ("budget" if is_late else None)
+    if _stands(steady_effects, rule, guards.possible_error(noises, controls, rule.margin)):
         return "decided"
     may_end = not (has_tripped or is_late) and guards.may_be_a_burst(len(counts), rule.budget)
     return None if may_end else "disturbed"
@@ -186,6 +185,6 @@ def affordable_pairs(
     return max(_FEWEST_PAIRS, min(pairs, 2 * int(fitting / 2)))
 
 
-def is_hopeless(projected: int | None, budget: int) -> bool:
+def is_hopeless(needed: int | None, budget: int) -> bool:
     """Returns whether a decision needs more than four times the affordable launches."""
-    return projected is not None and projected > 4 * budget
+    return needed is not None and needed > 4 * budget

@@ -143,13 +143,13 @@ def _of_finding(
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
     for each in slower[:NAMED_OPERATORS]:
         if each.difference_ms / total_ms >= NAMED_SHARE:
-            tuned = _outcome_of(each, finding, outcomes, plan)
+            outcome = _outcome_of(each, finding, outcomes, plan)
             yield SlowLayer(
                 difference=each,
                 all_lost_ms=total_ms,
                 slower=len(slower),
-                cause=_cause(each, tuned, outcomes),
-                skipped=_reason_skipped(tuned, plan),
+                cause=_cause(each, outcome, outcomes),
+                skipped=_reason_skipped(outcome, plan),
                 where=() if is_alone else (" in ", *cell_names(finding)),
             )
 
@@ -166,11 +166,11 @@ def _how_much(layers: Sequence[SlowLayer]) -> str:
 
 
 def _cause(
-    difference: TaskDifference, tuned: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
+    difference: TaskDifference, outcome: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
 ) -> _Cause:
     now_ms = difference.head_ms or 0.0
     match difference.source:
-        case "default" if tuned is None or not (tuned.trials or _is_answered(tuned)):
+        case "default" if outcome is None or not (outcome.trials or _is_answered(outcome)):
             return _never_tuned_cause(now_ms, outcomes)
         case "transfer" | "claimed" | "older" | "prior":
             most_ms = headroom.of_transferred(now_ms)
@@ -180,10 +180,10 @@ def _cause(
                 saves_ms=most_ms,
                 worth=f"; tuned itself it would save up to {milliseconds(most_ms, 3)}",
             )
-        case "search" | "default" if tuned is not None and tuned.stopped == "budget":
+        case "search" | "default" if outcome is not None and outcome.stopped == "budget":
             is_vain = difference.source == "default"
             return _cut_short(
-                now_ms, tuned, ", and none was faster in the model" if is_vain else ""
+                now_ms, outcome, ", and none was faster in the model" if is_vain else ""
             )
         case "search":
             return _Cause(
@@ -197,10 +197,10 @@ def _cause(
             return _Cause(text=f"already runs the best schedule known{_itself_clause(difference)}")
 
 
-def _is_answered(tuned: TaskOutcome) -> bool:
+def _is_answered(outcome: TaskOutcome) -> bool:
     """Returns whether a search, now or earlier, found nothing faster in the model."""
-    is_searched = tuned.trials > 0 and tuned.stopped in {"finished", "converged"}
-    return is_searched or tuned.stopped == "exact"
+    is_searched = outcome.trials > 0 and outcome.stopped in {"finished", "converged"}
+    return is_searched or outcome.stopped == "exact"
 
 
 def _never_tuned_cause(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
@@ -209,9 +209,9 @@ def _never_tuned_cause(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cau
     return _Cause(text="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
 
 
-def _cut_short(now_ms: float, tuned: TaskOutcome, result: str) -> _Cause:
-    back_ms = headroom.of_unfinished(now_ms, tuned)
-    trials = "1 trial" if tuned.trials == 1 else f"{tuned.trials} trials"
+def _cut_short(now_ms: float, outcome: TaskOutcome, result: str) -> _Cause:
+    back_ms = headroom.of_unfinished(now_ms, outcome)
+    trials = "1 trial" if outcome.trials == 1 else f"{outcome.trials} trials"
     return _Cause(
         text=f"had only {trials} when the budget ended{result}",
         is_tunable=True,
@@ -252,12 +252,12 @@ def _outcome_of(
     return next(its_own, next(iter(tasks_of_models), None))
 
 
-def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
+def _reason_skipped(outcome: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
     """Returns why this command does not tune the task at any budget."""
-    if tuned is None or plan is None:
+    if outcome is None or plan is None:
         return ""
-    tasks = (task for task in plan.resolution.tasks if task.task.key == tuned.key)
-    return next((task.skipped for task in tasks if task.task.target == tuned.target), "")
+    tasks = (task for task in plan.resolution.tasks if task.task.key == outcome.key)
+    return next((task.skipped for task in tasks if task.task.target == outcome.target), "")
 
 
 # Slowdowns that no tuning removes, and the tasks that only they use.
@@ -266,13 +266,11 @@ def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipp
 def slow_without_kernels(verdict: Verdict, run: MeasurementRun | None) -> frozenset[Cell]:
     """Returns the slower heads that ship with a runtime of its own kernels, which tuning cannot
     speed up."""
-    slower = {
-        (finding.model, finding.target) for finding in verdict.findings if finding.status == "fail"
-    }
+    slower = {finding.cell for finding in verdict.findings if finding.status == "fail"}
     return frozenset(
         each.cell
         for each in (run.builds if run else ())
-        if (each.cell.model, each.cell.target) in slower
+        if each.cell in slower
         if each.head is not None and not each.head.error and not each.head.tasks
     )
 

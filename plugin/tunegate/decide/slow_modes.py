@@ -126,13 +126,13 @@ def second_look(rare: float, starts: HeadStarts, most: int) -> int | None:
     usual = starts.usual
     for count in range(len(starts.effects) + 1, most + 1):
         quiet = (usual,) * (count - len(starts.effects))
-        hoped = msgspec.structs.replace(
+        quiet_starts = msgspec.structs.replace(
             starts,
             effects=(*starts.effects, *quiet),
             paired=(*starts.paired, *quiet),
             second=count,
         )
-        if is_clean(rare, hoped):
+        if is_clean(rare, quiet_starts):
             return count
     return None
 
@@ -159,8 +159,8 @@ def _is_counted(share: float, cut: float, starts: HeadStarts) -> bool:
 def _on_the_base(starts: HeadStarts, cut: float) -> float:
     """Returns the lower bound on the share of launches in which the base was as slow: a mode of the
     machine."""
-    mirrored = 2 * starts.usual - cut
-    return lower_share(sum(effect <= mirrored for effect in starts.paired), len(starts.paired))
+    mirror = 2 * starts.usual - cut
+    return lower_share(sum(effect <= mirror for effect in starts.paired), len(starts.paired))
 
 
 def _shares(rare: float, steps: int = _STEPS) -> list[float]:

@@ -103,7 +103,7 @@ def total_stalls(launches: Sequence[Launch]) -> tuple[Stalls, ...]:
 
 def _sum_stalls(parts: Sequence[Stalls]) -> Stalls:
     inferences = sum(part.inferences for part in parts)
-    weighted = sum(part.slower * part.inferences for part in parts)
+    weighted_sum = sum(part.slower * part.inferences for part in parts)
     return Stalls(
         times=parts[0].times,
         base=sum(part.base for part in parts),
@@ -111,18 +111,17 @@ def _sum_stalls(parts: Sequence[Stalls]) -> Stalls:
         base_worse=sum(part.base_worse for part in parts),
         head_worse=sum(part.head_worse for part in parts),
         inferences=inferences,
-        slower=max(1.0, weighted / inferences) if inferences else 1.0,
+        slower=max(1.0, weighted_sum / inferences) if inferences else 1.0,
     )
 
 
 def chance_of(stalls: Stalls) -> float:
     """Returns the probability that the head is worse in so many quartets or more if all stalls are
     the machine's."""
-    decided = stalls.base_worse + stalls.head_worse
-    base_alone = 1 / (1 + stalls.slower)
-    return (
-        1.0 if not stalls.head_worse else binomial_at_most(stalls.base_worse, decided, base_alone)
-    )
+    if not stalls.head_worse:
+        return 1.0
+    quartets = stalls.base_worse + stalls.head_worse
+    return binomial_at_most(stalls.base_worse, quartets, 1 / (1 + stalls.slower))
 
 
 def clearest(sizes: Sequence[Stalls]) -> Stalls | None:

@@ -19,14 +19,14 @@ from tunegate.wording import plural
 
 def summarize(
     verdict: Verdict,
-    judged: Judged,
+    judgment: Judged,
     *,
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
     offer: WaiverOffer | None = None,
 ) -> Report:
     """Returns the report of a run."""
-    changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
+    changes, plan, outcomes = judgment.changes, judgment.plan, judgment.outcomes
     cache_use = plan.resolution.cache if plan else None
     return Report(
         verdict=verdict,
@@ -37,50 +37,44 @@ def summarize(
         comparisons=tuple(comparisons),
         cache=cache_use,
         next_steps=(
-            *(NextStep((shard.advice,)) for shard in judged.unmeasured),
+            *(NextStep((shard.advice,)) for shard in judgment.unmeasured),
             *next_steps(
-                _without_shards(verdict, judged.unmeasured), outcomes, run, comparisons, plan
+                _without_shards(verdict, judgment.unmeasured), outcomes, run, comparisons, plan
             ),
             *unbounded_steps(verdict, comparisons),
         ),
-        warnings=_without_repeats(_report_notes(judged, verdict, run, comparisons)),
+        warnings=tuple(dict.fromkeys(_report_notes(judgment, verdict, run, comparisons))),
         waiver_offer=offer,
     )
 
 
 def _report_notes(
-    judged: Judged,
+    judgment: Judged,
     verdict: Verdict,
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
 ) -> tuple[str, ...]:
     """Returns notes that hold whatever the verdict is."""
-    plan = judged.plan
-    planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
+    plan = judgment.plan
+    plan_notes = (*plan.notes, *lost_shard_warnings(plan, judgment.outcomes)) if plan else ()
     # A note on tuning that every report carries needs no warning.
     usual = waiting_note(verdict.tuning.waiting)
     return (
-        *judged.changes.notes,
-        *(note for note in planned if note != usual),
+        *judgment.changes.notes,
+        *(note for note in plan_notes if note != usual),
         *verdict.notes,
         *build_notes(run),
         *unlike_medians(comparisons),
     )
 
 
-def _without_shards(verdict: Verdict, unmeasured: Sequence[UnmeasuredShard]) -> Verdict:
-    """Returns the verdict without the findings of `unmeasured` shards, which have a step of their
+def _without_shards(verdict: Verdict, shards: Sequence[UnmeasuredShard]) -> Verdict:
+    """Returns the verdict without the findings of `shards` shards, which have a step of their
     own."""
     findings = tuple(
-        finding
-        for finding in verdict.findings
-        if not any(s.has(Cell(model=finding.model, target=finding.target)) for s in unmeasured)
+        finding for finding in verdict.findings if not any(s.has(finding.cell) for s in shards)
     )
     return msgspec.structs.replace(verdict, findings=findings)
-
-
-def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(lines))
 
 
 # Notes for the report about the builds that ship.
@@ -96,13 +90,14 @@ def build_notes(run: MeasurementRun | None) -> Iterator[str]:
     """Yields notes on the builds at head: transferred schedules that were not measured, schedules
     that made the model slower, and numbers allowed to differ by more. Also notes on both sides:
     kernels whose schedule computes other numbers, and messages of the runtime."""
-    for built in run.builds if run else ():
-        if built.head is not None:
-            for note in _notes(built.head):
-                yield _line(built.cell, "", note)
-        for side, build in (("base", built.base), ("head", built.head)):
+    for cell_builds in run.builds if run else ():
+        if cell_builds.head is not None:
+            head = cell_builds.head
+            for note in (*_unverified_notes(head), *_dropped_parts(head), *_tolerance_notes(head)):
+                yield _line(cell_builds.cell, "", note)
+        for side, build in (("base", cell_builds.base), ("head", cell_builds.head)):
             for note in _fallback_notes(build) if build is not None else ():
-                yield _line(built.cell, f" ({side})", note)
+                yield _line(cell_builds.cell, f" ({side})", note)
 
 
 def _line(cell: Cell, side: str, note: str) -> str:
@@ -111,19 +106,13 @@ def _line(cell: Cell, side: str, note: str) -> str:
     return f"{cell.model} on {cell.target}{side}: {text}"
 
 
-def _notes(head: Build) -> Iterator[str]:
-    yield from _unverified_notes(head)
-    yield from _dropped_parts(head)
-    yield from _tolerance_notes(head)
-
-
 def _unverified_notes(head: Build) -> Iterator[str]:
-    unverified = Counter(task.source for task in head.tasks if not task.verified)
+    count_of = Counter(task.source for task in head.tasks if not task.verified)
     for source, what in _UNVERIFIED.items():
-        if unverified[source]:
+        if count_of[source]:
             yield (
-                f"{unverified[source]} of {plural(len(head.tasks), 'kernel')} "
-                f"{'runs' if unverified[source] == 1 else 'run'} {what}: it was never measured"
+                f"{count_of[source]} of {plural(len(head.tasks), 'kernel')} "
+                f"{'runs' if count_of[source] == 1 else 'run'} {what}: it was never measured"
             )
 
 

@@ -30,14 +30,7 @@ from tunegate.artifacts.verdicts import (
     waiver_of,
     waivers_of_cells,
 )
-from tunegate.decide.checks import (
-    CheckResult,
-    assurances,
-    change_of,
-    slow_starts_clause,
-    stalls_clause,
-    test_name,
-)
+from tunegate.decide import checks
 from tunegate.review.gate_rules import GateRules, Policies
 from tunegate.wording import raise_key
 
@@ -62,7 +55,10 @@ def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
     median = comparison.median or comparison.decision
     tests = (
         (MEDIAN, comparison.change_percent, median),
-        *((test_name(each), each.change_percent, each.decision) for each in comparison.inside),
+        *(
+            (checks.test_name(each), each.change_percent, each.decision)
+            for each in comparison.inside
+        ),
     )
     return tuple(
         Slowdown(what, change, decision == "fail")
@@ -98,10 +94,12 @@ def notes(
 ) -> Iterator[str]:
     """Returns notes on expired waivers, and on those that this run did not need. `was_needed` maps
     judged cells to whether their waiver was needed."""
-    covered = waivers_of_cells(waivers, was_needed)
+    waiver_by_cell = waivers_of_cells(waivers, was_needed)
     for waiver in waivers:
         of_waiver = [
-            was_needed[cell] for cell, waiver_there in covered.items() if waiver_there == waiver
+            was_needed[cell]
+            for cell, waiver_there in waiver_by_cell.items()
+            if waiver_there == waiver
         ]
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today and not any(of_waiver):
@@ -117,12 +115,12 @@ def notes(
 
 
 def apply_waiver(
-    result: CheckResult,
+    result: checks.CheckResult,
     comparison: Comparison | None,
     at_ceiling: Comparison | None,
     cell: Cell,
     rules: GateRules,
-) -> CheckResult:
+) -> checks.CheckResult:
     """Returns the result of a slowdown under its waiver, if it has one. `at_ceiling` is the
     comparison with the waiver's ceiling as margin. The launches that it takes may leave a proven
     slowdown open at the usual margin."""
@@ -130,10 +128,12 @@ def apply_waiver(
     slower = slowdowns(comparison)
     if result.status not in {"fail", "inconclusive"} or not slower:
         return result
-    waived = _with_waiver(result, waiver_of(policies.waivers, cell), slower, at_ceiling, rules)
+    result_under = _with_waiver(
+        result, waiver_of(policies.waivers, cell), slower, at_ceiling, rules
+    )
     if result.status == "inconclusive":
-        return waived if waived.status == "waived" else result
-    result = waived
+        return result_under if result_under.status == "waived" else result
+    result = result_under
     if result.status == "fail" and (pending := pending_cover(policies, cell, slower)):
         why = "a waiver of this change would cover it: merge the waiver first, then it counts"
         unread = "a waiver of a commit would cover it: the base needs gate.waiver-trailers: true"
@@ -145,24 +145,24 @@ def pending_cover(policies: Policies, cell: Cell, slowdowns: Sequence[Slowdown])
     """Returns the waiver of the head that would cover the slowdowns but does not count yet. A
     file's waiver comes before a commit's."""
     signed = policies.signed_waivers
-    filed = [
+    file_waivers = [
         pending_waiver
         for pending_waiver in policies.pending_waivers
         if pending_waiver not in signed
     ]
-    for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
+    for pending in (waiver_of(file_waivers, cell), waiver_of(policies.pending_waivers, cell)):
         if waiver_state(pending, slowdowns, policies.today) == "covers":
             return pending
     return None
 
 
 def _with_waiver(
-    result: CheckResult,
+    result: checks.CheckResult,
     waiver: Waiver | None,
     cell_slowdowns: Sequence[Slowdown],
     at_ceiling: Comparison | None,
     rules: GateRules,
-) -> CheckResult:
+) -> checks.CheckResult:
     if waiver is None:
         return result
     ceiling = f"+{waiver.ceiling_percent:g}%"
@@ -182,12 +182,12 @@ def _with_waiver(
 
 
 def _below_ceiling(
-    result: CheckResult,
+    result: checks.CheckResult,
     waiver: Waiver,
     open_above: Sequence[Slowdown],
     at_ceiling: Comparison | None,
     where: str,
-) -> CheckResult:
+) -> checks.CheckResult:
     """Returns the result where no test is proven above the ceiling. It is waived by a pass at the
     ceiling, and red where stalls fail there."""
     ceiling = f"+{waiver.ceiling_percent:g}%"
@@ -196,11 +196,11 @@ def _below_ceiling(
     if open_above:
         clauses: tuple[str, ...] = (f"but not decided below that: {_slowdown_words(open_above)}",)
     elif at_ceiling is not None and at_ceiling.decision == "fail":
-        failed = _slowdown_words([x for x in slowdowns(at_ceiling) if x.is_proven])
-        ends = f"its waiver allows up to {ceiling}, not {failed}"
-        return result.with_remarks(ends, *stalls_clause(at_ceiling), f"it is {where}")
+        slower = _slowdown_words([x for x in slowdowns(at_ceiling) if x.is_proven])
+        ends = f"its waiver allows up to {ceiling}, not {slower}"
+        return result.with_remarks(ends, *checks.stalls_clause(at_ceiling), f"it is {where}")
     elif at_ceiling is not None and at_ceiling.decision == "pass":
-        status, clauses = "waived", assurances(at_ceiling)
+        status, clauses = "waived", checks.assurances(at_ceiling)
     else:
         clauses = _unproven(at_ceiling)
     return result._replace(status=status).with_remarks(why, *clauses, f"the waiver is {where}")
@@ -208,14 +208,20 @@ def _below_ceiling(
 
 def _unproven(at_ceiling: Comparison | None) -> tuple[str, ...]:
     """Returns why intervals below the ceiling are no pass at it yet."""
-    clauses = (*stalls_clause(at_ceiling), *slow_starts_clause(at_ceiling)) if at_ceiling else ()
+    clauses = (
+        (*checks.stalls_clause(at_ceiling), *checks.slow_starts_clause(at_ceiling))
+        if at_ceiling
+        else ()
+    )
     still = _slowdown_words(slowdowns(at_ceiling))
     what = f"{still} is open" if still else "slow starts above it are not excluded"
     return f"the waiver's ceiling is not proven: {what}", *clauses
 
 
 def _slowdown_words(slowdowns: Sequence[Slowdown]) -> str:
-    return ", ".join(f"{slowdown.what} by {change_of(slowdown.change)}" for slowdown in slowdowns)
+    return ", ".join(
+        f"{slowdown.what} by {checks.change_of(slowdown.change)}" for slowdown in slowdowns
+    )
 
 
 def _where(waiver: Waiver, rules: GateRules) -> str:
@@ -249,15 +255,15 @@ def waiver_offer(
     if not _are_commits(verdict.revisions):
         return None
     waivers = tuple(_waivers(verdict, comparisons, rules.policies))
-    failed = [finding for finding in verdict.findings if finding.status == "fail"]
-    if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
+    failures = [finding for finding in verdict.findings if finding.status == "fail"]
+    if not waivers or verdict.status != "fail" or len(waivers) < len(failures):
         return None
-    filed = {each.cell for each in _waivers_in_file(rules.policies)}
-    new = [waiver.cell for waiver in waivers if waiver.cell not in filed]
+    file_cells = {each.cell for each in _waivers_in_file(rules.policies)}
+    new = [waiver.cell for waiver in waivers if waiver.cell not in file_cells]
     return WaiverOffer(
         waivers=waivers,
         counts_from=rules.gate.waivers_from,
-        filed=tuple(waiver.cell for waiver in waivers if waiver.cell in filed),
+        filed=tuple(waiver.cell for waiver in waivers if waiver.cell in file_cells),
         is_unread=rules.policies.has_unread_waivers,
         has_wider=any(
             waiver_of([*_waivers_in_file(rules.policies)], cell) is not None for cell in new
@@ -286,20 +292,20 @@ def _waivers(
 ) -> Iterator[Waiver]:
     """Yields the waivers to offer. One that is in a file keeps its words and gets a higher ceiling.
     None if the head has one that would do."""
-    filed = {each.cell: each for each in _waivers_in_file(policies)}
+    file_waiver = {each.cell: each for each in _waivers_in_file(policies)}
     proven = {
         comparison.cell: slowdowns(comparison)
         for comparison in comparisons
         if comparison.decision == "fail"
     }
     for finding in verdict.findings:
-        cell = Cell(model=finding.model, target=finding.target)
+        cell = finding.cell
         slower = proven.get(cell, ())
         is_bounded = bool(slower) and all(each.change.high > 0 for each in slower)
         if finding.status == "fail" and is_bounded and not any(map(_is_too_wide, slower)):
             pending = pending_cover(policies, cell, slower)
             if pending is None or pending in policies.signed_waivers:
-                yield _offer_waiver(cell, slower, filed.get(cell), policies.today)
+                yield _offer_waiver(cell, slower, file_waiver.get(cell), policies.today)
 
 
 def _offer_waiver(
@@ -320,19 +326,17 @@ def _offer_waiver(
 def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:
     """Yields a step for each slowdown whose interval is so wide that a ceiling above it would allow
     anything. No waiver is offered then."""
-    failed = {
-        (finding.model, finding.target) for finding in verdict.findings if finding.status == "fail"
-    }
+    failed_cells = {finding.cell for finding in verdict.findings if finding.status == "fail"}
     for comparison in comparisons:
-        where = (comparison.cell.model, comparison.cell.target)
-        if comparison.decision != "fail" or where not in failed:
+        cell = comparison.cell
+        if comparison.decision != "fail" or cell not in failed_cells:
             continue
         more = raise_key("gate.seconds", "gate-seconds")
         for slowdown in filter(_is_too_wide, slowdowns(comparison)):
             change = f"{slowdown.change.low:+.0f} to {slowdown.change.high:+.0f}%"
             what = "" if slowdown.what == MEDIAN else f" of {slowdown.what}"
             again = f"Measure again on a quieter runner, or {more}."
-            names = (Named(where[0]), " on ", Named(where[1]))
+            names = (Named(cell.model), " on ", Named(cell.target))
             text = f": {change}{what} is too wide for a ceiling. {again}"
             yield NextStep(("No waiver is offered for ", *names, text))
 
@@ -351,8 +355,8 @@ def _ceiling(change: Interval) -> int:
     """Returns the ceiling in percent for one test: the first step that leaves room above the
     slowdown, and as much above its upper bound as the bound lies above the slowdown. Most of that
     distance comes from the few launches of a run."""
-    allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
-    least = max(allowed, change.high + (change.high - change.center))
+    with_room = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
+    least = max(with_room, change.high + (change.high - change.center))
     decade = 10.0 ** math.floor(math.log10(least) - 1)
     return next(
         step

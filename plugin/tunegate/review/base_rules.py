@@ -24,17 +24,17 @@ def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
     """Returns the base's targets in its order, then those of the head alone, as far as the base
     limits them."""
     theirs = {target.name: target for target in head.targets}
-    merged = [
-        merged_section(_priced(ours, other, base), other, TARGET)
+    of_base = [
+        merged_section(_with_price(ours, other, base), other, TARGET)
         for ours in base.targets
         for other in [theirs.get(ours.name, ours)]
     ]
     base_names = names(base)
     new = (target for target in head.targets if target.name not in base_names)
-    return (*merged, *(_limited(target, base) for target in new))
+    return (*of_base, *(_within_limits(target, base) for target in new))
 
 
-def _priced(ours: TargetConfig, theirs: TargetConfig, base: Config) -> TargetConfig:
+def _with_price(ours: TargetConfig, theirs: TargetConfig, base: Config) -> TargetConfig:
     """Returns a target of the base with the price of the base's budget where the head gives the
     target one of its own, which would count as a price that was missing."""
     if ours.usd_per_hour is None and theirs.usd_per_hour is not None:
@@ -42,17 +42,17 @@ def _priced(ours: TargetConfig, theirs: TargetConfig, base: Config) -> TargetCon
     return ours
 
 
-def _limited(target: TargetConfig, base: Config) -> TargetConfig:
+def _within_limits(target: TargetConfig, base: Config) -> TargetConfig:
     """Returns a target of the head alone, neither cheaper nor more patient than the base's targets
     on its runners. At a lower price the budget's money would buy more time on the same machine."""
     labels = frozenset(target.runner)
     alike = [each for each in base.targets if frozenset(each.runner) == labels] or base.targets
     prices = [each.usd_per_hour for each in (*alike, target)]
-    known = [base.budget.usd_per_hour if price is None else price for price in prices]
+    all_prices = [base.budget.usd_per_hour if price is None else price for price in prices]
     longest = max(each.device_wait_seconds for each in alike)
     return msgspec.structs.replace(
         target,
-        usd_per_hour=max((price for price in known if price is not None), default=None),
+        usd_per_hour=max((price for price in all_prices if price is not None), default=None),
         device_wait_seconds=min(target.device_wait_seconds, longest),
     )
 
@@ -63,7 +63,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
     theirs = {target.name: target for target in head.targets}
     for name, target in ours.items():
         if name in theirs:
-            ours_priced = _priced(target, theirs[name], base)
+            ours_priced = _with_price(target, theirs[name], base)
             yield from section_changes(ours_priced, theirs[name], TARGET, "targets[]", target=name)
         else:
             yield PolicyChange(
@@ -74,9 +74,9 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 counts="once merged",
                 target=name,
             )
-    unmerged = _on_new_runners(base, head)
+    pending_names = _on_new_runners(base, head)
     for name, target in theirs.items():
-        if name in unmerged:
+        if name in pending_names:
             yield _unmerged_labels(target, "not set")
         elif name not in ours:
             yield PolicyChange(
@@ -87,7 +87,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 counts="now",
                 target=name,
             )
-            counting = _limited(target, base)
+            counting = _within_limits(target, base)
             if target.usd_per_hour is None:  # not said, so nothing is refused
                 counting = msgspec.structs.replace(counting, usd_per_hour=None)
             yield from section_changes(counting, target, TARGET, "targets[]", target=name)
@@ -97,19 +97,19 @@ def on_known_runners(base: Config, head: Config) -> Config:
     """Returns the head's configuration without new targets on runners that no target of the base
     has. Labels choose the machine that a job of the matrix goes to, such as one with secrets. A
     model with only such targets is gated on those that its entry had."""
-    unmerged = _on_new_runners(base, head)
-    if not unmerged:
+    pending_names = _on_new_runners(base, head)
+    if not pending_names:
         return head
     before = {entry.path: entry.targets for entry in base.models}
     models = tuple(
         msgspec.structs.replace(
             entry,
-            targets=tuple(name for name in entry.targets if name not in unmerged)
+            targets=tuple(name for name in entry.targets if name not in pending_names)
             or before.get(entry.path, ()),
         )
         for entry in head.models
     )
-    targets = tuple(target for target in head.targets if target.name not in unmerged)
+    targets = tuple(target for target in head.targets if target.name not in pending_names)
     return msgspec.structs.replace(head, models=models, targets=targets)
 
 

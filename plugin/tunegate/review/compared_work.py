@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tunegate.artifacts import changes
 from tunegate.config import Config
 from tunegate.ports import ModelReader
-from tunegate.review.model_settings import entry_for, needs_of, profiles_for, shapes_for, values_for
+from tunegate.review import model_settings
 from tunegate.review.named_files import JudgingFile, replacements
 
 
@@ -29,14 +29,14 @@ class AskedWork(NamedTuple):
     ) -> changes.ModelPath | None:
         """Returns the name under which the base gates this work: a profile of the same name, or of
         the same shapes. None for a new profile."""
-        profiles = profiles_for(self.old_config, before.path)
+        profiles = model_settings.profiles_for(self.old_config, before.path)
         same = changes.gated_name(before.path, changes.profile_of(name))
-        if same in profiles or entry_for(self.old_config, before.path) is None:
+        if same in profiles or model_settings.entry_for(self.old_config, before.path) is None:
             return same
-        inputs = self._inputs(after)
+        inputs = model_settings.inputs_of(self.reader, after)
         if inputs is None:
             return None
-        shapes = shapes_for(self.config, name, inputs).shapes
+        shapes = model_settings.shapes_for(self.config, name, inputs).shapes
         alike = (was for was in profiles if self._shapes_then(was, inputs) == shapes)
         return next(alike, None)
 
@@ -45,24 +45,25 @@ class AskedWork(NamedTuple):
     ) -> bool:
         """Returns whether other targets, shapes, values or precisions are asked for. The same
         shapes in other words are no change."""
-        now, then = needs_of(self.config, name), needs_of(self.old_config, former)
+        now, then = (
+            model_settings.needs_of(self.config, name),
+            model_settings.needs_of(self.old_config, former),
+        )
         if now == then or now is None or then is None:
             return now != then
         if (now.targets, now.values, now.accuracy) != (then.targets, then.values, then.accuracy):
             return True
-        inputs = self._inputs(after)
+        inputs = model_settings.inputs_of(self.reader, after)
         if inputs is None:
             return True
-        return shapes_for(self.config, name, inputs).shapes != self._shapes_then(former, inputs)
+        return model_settings.shapes_for(self.config, name, inputs).shapes != self._shapes_then(
+            former, inputs
+        )
 
     def _shapes_then(
         self, name: changes.ModelPath, inputs: Sequence[changes.ModelInput]
     ) -> dict[str, tuple[int, ...]]:
-        return shapes_for(self.old_config, name, inputs).shapes
-
-    def _inputs(self, version: changes.ModelVersion) -> Sequence[changes.ModelInput] | None:
-        outline = self.reader.outline(version)
-        return None if outline is None else outline.inputs
+        return model_settings.shapes_for(self.old_config, name, inputs).shapes
 
 
 # Changes that make base and head different work: other inputs, and operators that do not always do
@@ -95,13 +96,13 @@ def operators_change(
     """Returns the change to operators of the kind `key`, None if none is new."""
     if Counter(after) <= Counter(before):
         return None
-    old, new = map(_counted, (before, after))
+    old, new = map(_count_words, (before, after))
     return changes.PolicyChange(
         key=key, old=old, new=new, effect="changed", counts="now", model=path
     )
 
 
-def _counted(kinds: tuple[str, ...]) -> str:
+def _count_words(kinds: tuple[str, ...]) -> str:
     counts = sorted(Counter(kinds).items())
     return ", ".join(kind if n == 1 else f"{kind} x{n}" for kind, n in counts) or "none"
 
@@ -133,7 +134,7 @@ def _files(config: Config, names: Iterable[changes.ModelPath]) -> Iterator[Judgi
     files = {
         (changes.path_of(name), input_name, file.removeprefix("./"))
         for name in names
-        for input_name, values in values_for(config, name).items()
+        for input_name, values in model_settings.values_for(config, name).items()
         for file in values.files
     }
     for model, input_name, file in sorted(files):

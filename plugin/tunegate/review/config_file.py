@@ -40,7 +40,7 @@ from tunegate_cache.stores.store_kind import StoreAddress
 
 CONFIG_FILE = "tunegate.yaml"
 
-_RUNTIMES, _WORKERS = GROUPS["runtime"], GROUPS["executor"]
+_RUNTIMES, _WORKERS, _FORMS = GROUPS["runtime"], GROUPS["executor"], GROUPS["artifact"]
 _RAREST = 0.02
 _MAX_BYTES = 16 * 2**20
 
@@ -129,14 +129,10 @@ def _check_targets(config: Config, where: str) -> None:
         if target.runtime != AUTO and plugin_named(_RUNTIMES, target.runtime) is None:
             about = ConfigKey(where, f"targets[{number}].runtime")
             raise _config_error(about, _unknown_runtime(target))
-        if target.artifact != RUNTIME_ARTIFACT and _is_unknown_form(target.artifact):
+        if target.artifact != RUNTIME_ARTIFACT and plugin_named(_FORMS, target.artifact) is None:
             about = ConfigKey(where, f"targets[{number}].artifact")
             line = missing("artifact", target.artifact) or "no installed package writes it."
             raise _config_error(about, f"target {target.name}: {line}")
-
-
-def _is_unknown_form(artifact: str) -> bool:
-    return plugin_named(GROUPS["artifact"], artifact) is None
 
 
 def _unknown_runtime(target: TargetConfig) -> str:
@@ -149,11 +145,11 @@ def _unknown_runtime(target: TargetConfig) -> str:
 
 def _check_prices(config: Config, where: str) -> None:
     if config.budget.usd is not None and config.budget.usd_per_hour is None:
-        unpriced = [target.name for target in config.targets if target.usd_per_hour is None]
-        if unpriced:
+        without_price = [target.name for target in config.targets if target.usd_per_hour is None]
+        if without_price:
             message = (
                 f"budget.usd needs a price: give usd-per-hour under budget, "
-                f"or on target {unpriced[0]}."
+                f"or on target {without_price[0]}."
             )
             raise _config_error(ConfigKey(where, "budget.usd"), message)
 
@@ -220,10 +216,10 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
 
 
 def _of_targets(entry: ModelConfig, at: str, targets: Collection[str]) -> Iterator[EntryProblem]:
-    known = ", ".join([*targets][:_SHOWN])
+    names = ", ".join([*targets][:_SHOWN])
     for name in entry.targets:
         if name not in targets:
-            text = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
+            text = f'models: {entry.path}: unknown target "{name}". Known: {names}.'
             yield EntryProblem(f"{at}.targets", text)
 
 
@@ -380,9 +376,9 @@ def path_inside(root: Path, path: Path) -> str | None:
             inside = absolute.relative_to(top)
             _check_links(top, inside, path)
             return inside.as_posix()
-    resolved = absolute.parent.resolve() / absolute.name
-    if resolved.is_relative_to(root.resolve()):
-        return path_inside(root, resolved)
+    real = absolute.parent.resolve() / absolute.name
+    if real.is_relative_to(root.resolve()):
+        return path_inside(root, real)
     return None
 
 

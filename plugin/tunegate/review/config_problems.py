@@ -47,11 +47,11 @@ def problem_of(
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {message}.")
-    declared = key_at(kind, keys)
-    if declared is None:
+    declaration = key_at(kind, keys)
+    if declaration is None:
         return KeyProblem(path, f"{path or 'the file'}: {message}.")
-    unit = declared.key.unit if declared.key else ""
-    return KeyProblem(path, value_problem(declared.kind, path, value, unit))
+    unit = declaration.key.unit if declaration.key else ""
+    return KeyProblem(path, value_problem(declaration.kind, path, value, unit))
 
 
 def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
@@ -65,16 +65,16 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:
     """Returns the line for a value of another type or out of bounds."""
-    expected, place = describe_type(kind, unit), path or "the file"
+    words, place = describe_type(kind, unit), path or "the file"
     if isinstance(value, str):
-        if "number" in expected and re.fullmatch(r"[-+]?0[0-9_]{1,30}", value):
+        if "number" in words and re.fullmatch(r"[-+]?0[0-9_]{1,30}", value):
             return f"{place}: some read {value} as octal. Write it without the zero in front."
         if unit and not _POWER.fullmatch(value):
-            number = re.sub(r" [<>].*", "", expected)
+            number = re.sub(r" [<>].*", "", words)
             return f'{place} must be {number} without a unit, not "{value}".'
         if isinstance(kind, inspect.LiteralType):
-            return f"{place} is {expected}, not {_show_value(value)}."
-    return f"{place}: expected {expected}, not {_show_value(value)}.{_hint(expected, path, value)}"
+            return f"{place} is {words}, not {_show_value(value)}."
+    return f"{place}: expected {words}, not {_show_value(value)}.{_hint(words, path, value)}"
 
 
 def _dotted_path(where: str) -> str:
@@ -114,9 +114,9 @@ def _with(content: Any, keys: Sequence[str | int], value: Any) -> Any:
     if not keys:
         return value
     key, *rest = keys
-    changed = content.copy()
-    changed[key] = _with(content[key], rest, value)
-    return changed
+    copy = content.copy()
+    copy[key] = _with(content[key], rest, value)
+    return copy
 
 
 def _is_refused(content: Any, kind: type[msgspec.Struct]) -> bool:
@@ -138,8 +138,8 @@ def _unknown_key_text(
     """Returns the line for an unknown key. Keys of its own section are suggested first, then nearly
     the same key of any other."""
     place = key_place(path, key)
-    declared = key_at(kind, keys)
-    section = declared.section if declared and declared.section else kind
+    declaration = key_at(kind, keys)
+    section = declaration.section if declaration and declaration.section else kind
     likely_key = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
     if not likely_key:
         elsewhere = _places(kind)
@@ -188,7 +188,7 @@ def _show_value(value: Any) -> str:
     return textwrap.shorten(text, 60, placeholder="…")
 
 
-def _hint(expected: str, path: str, value: Any) -> str:
+def _hint(words: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
     power = _POWER.fullmatch(value) if isinstance(value, str) else None
@@ -196,7 +196,7 @@ def _hint(expected: str, path: str, value: Any) -> str:
         whole, part, sign, exponent = power.groups()
         return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)
-    if expected == "a text" and is_bare:
+    if words == "a text" and is_bare:
         return " Put it in quotes."
     is_nameless = path.endswith(".profiles") and isinstance(value, list)
     return " Give each profile a name." if is_nameless else ""

@@ -126,10 +126,10 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
     metrics = old.metric_command, new.metric_command
     differences = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
     others = (difference for difference in differences if difference.key != METRIC_KEY)
-    merged = msgspec.structs.replace(
+    accuracy = msgspec.structs.replace(
         merged_section(old, new, ACCURACY), metric_command=merged_metric(*metrics)
     )
-    return merged, [*others, *metric_changes(*metrics, model.path)]
+    return accuracy, [*others, *metric_changes(*metrics, model.path)]
 
 
 def _targets(
@@ -140,12 +140,12 @@ def _targets(
     old = model.old.targets or names(base)
     new = (model.new.targets or names(head)) if model.new else old
     removed_targets = [name for name in old if name not in new and name in names(head)]
-    gained = [name for name in new if name not in old and name in names(base)]
+    new_targets = [name for name in new if name not in old and name in names(base)]
     all_of_them = (*old, *(name for name in new if name not in old))
     changes = []
     if removed_targets:
         changes.append(_key_change(model, "targets", yaml_text(old), yaml_text(new), "loosened"))
-    elif gained:
+    elif new_targets:
         changes.append(
             _key_change(model, "targets", yaml_text(old), yaml_text(new), "tightened", counts="now")
         )
@@ -187,23 +187,23 @@ class JudgingShapes(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """A profile as one side sets it. `given` is what it says of shapes. `dims` are kept only if the
-    model could not be opened."""
+    """A profile as one side sets it. `own_shapes` are those that it names. `dims` are kept only if
+    the model could not be opened."""
 
-    found: ResolvedShapes
+    resolution: ResolvedShapes
     values: Mapping[str, ValuesConfig]
     dims: Mapping[str, int]
-    given: Mapping[str, tuple[int, ...]]
+    own_shapes: Mapping[str, tuple[int, ...]]
 
     @property
     def work_key(self) -> tuple[object, ...]:
         """A value that is equal for two profiles of the same work."""
-        misfit = self.given if self.found.problems else {}
-        return self.found.shapes, self.values, self.dims, misfit
+        misfit = self.own_shapes if self.resolution.problems else {}
+        return self.resolution.shapes, self.values, self.dims, misfit
 
     @property
     def fits(self) -> bool:
-        return not self.found.problems
+        return not self.resolution.problems
 
 
 def judging_shapes(
@@ -218,13 +218,14 @@ def judging_shapes(
     if new is None:
         return _as_entry(before, ())
     after = _profiles(new, inputs)
-    renamed = _renamed_symbols(before, after)
-    changes = [*_changes(before, after, renamed, _key(old.entry, new.entry))]
+    new_names = _profiles_with_new_names(before, after)
+    key = "models[].dims" if old.entry.inputs == new.entry.inputs else "models[].inputs"
+    changes = [*_changes(before, after, new_names, key)]
     is_said = all(profile.fits for profile in after.values())
     if not changes and not (is_said and _leaves_open(new, inputs_before)):
         return JudgingShapes(new.entry.dims, new.entry.inputs, new.entry.profiles, ())
     still_fitting = {
-        name: profile for name, profile in before.items() if name not in renamed and profile.fits
+        name: profile for name, profile in before.items() if name not in new_names and profile.fits
     }
     return _as_entry({**after, **still_fitting}, tuple(changes))
 
@@ -250,10 +251,10 @@ def _profiles(
         levels = entry_levels(side.config, side.entry, name)
         dims = {symbol: size for level in levels for symbol, size in level.dims.items()}
         profiles[name] = _Profile(
-            found=_shapes(levels, inputs, inputs_before, names),
+            resolution=_shapes(levels, inputs, inputs_before, names),
             values=names.of(entry_values(side.entry, name)),
             dims=dims if inputs is None else {},
-            given=names.of(entry_shapes(levels, None).shapes),
+            own_shapes=names.of(entry_shapes(levels, None).shapes),
         )
     return profiles
 
@@ -283,7 +284,7 @@ def _shapes(
     return msgspec.structs.replace(shapes, shapes={**shapes.shapes, **same})
 
 
-def _renamed_symbols(
+def _profiles_with_new_names(
     before: Mapping[str, _Profile], after: Mapping[str, _Profile]
 ) -> frozenset[str]:
     """Returns the profiles of the base that the head has under another name."""
@@ -298,16 +299,16 @@ def _renamed_symbols(
 def _changes(
     before: Mapping[str, _Profile],
     after: Mapping[str, _Profile],
-    renamed: frozenset[str],
+    new_names: frozenset[str],
     key: str,
 ) -> Iterator[PolicyChange]:
-    work_before = [before[name].work_key for name in renamed]
+    work_before = [before[name].work_key for name in new_names]
     for name, profile in before.items():
         if name in after and profile.work_key != after[name].work_key:
             place = f"models[].profiles.{name}" if name else key
             old, new = _first_difference(profile, after[name])
             yield _shape_change(place, old, new, "changed", is_pending=profile.fits)
-        elif name not in after and name not in renamed:
+        elif name not in after and name not in new_names:
             yield _shape_change(
                 "models[].profiles",
                 _profile_title(name),
@@ -327,10 +328,6 @@ def _shape_change(
 ) -> PolicyChange:
     counts = "once merged" if is_pending else "now"
     return PolicyChange(key=key, old=old, new=new, effect=effect, counts=counts)  # type: ignore[arg-type]
-
-
-def _key(old: ModelConfig, new: ModelConfig) -> str:
-    return "models[].inputs" if old.inputs != new.inputs else "models[].dims"
 
 
 def _first_difference(old: _Profile, new: _Profile) -> tuple[str, str]:
@@ -358,7 +355,7 @@ def _as_entry(profiles: Mapping[str, _Profile], changes: tuple[PolicyChange, ...
 
 
 def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
-    shapes, values = profile.found.shapes, profile.values
+    shapes, values = profile.resolution.shapes, profile.values
     inputs: dict[str, tuple[int, ...] | InputConfig] = dict(shapes)
     for name, rule in values.items():
         inputs[name] = InputConfig(shape=shapes.get(name), values=rule)
@@ -403,8 +400,8 @@ class NamesInHead(msgspec.Struct, frozen=True):
     @property
     def backwards(self) -> NamesInHead:
         """Returns the names of the head's inputs in the base, as if the base were later."""
-        renamed = {now: was for was, now in self.renamed.items()}
-        return NamesInHead(renamed, self.new - renamed.keys(), self.gone_names)
+        old_names = {now: was for was, now in self.renamed.items()}
+        return NamesInHead(old_names, self.new - old_names.keys(), self.gone_names)
 
 
 def names_in_head(
@@ -415,15 +412,15 @@ def names_in_head(
     if before is None or after is None:
         return NamesInHead()
     ranks = {each.name: _rank(each) for each in before}
-    unchanged = {each.name for each in after if ranks.get(each.name) == _rank(each)}
-    renamed = _match_inputs(
-        [each for each in before if each.name not in unchanged],
-        [each for each in after if each.name not in unchanged],
+    same_names = {each.name for each in after if ranks.get(each.name) == _rank(each)}
+    new_names = _match_inputs(
+        [each for each in before if each.name not in same_names],
+        [each for each in after if each.name not in same_names],
     )
     return NamesInHead(
-        renamed,
-        lost=frozenset(ranks.keys() - unchanged - renamed.keys()),
-        new=frozenset({each.name for each in after} - unchanged),
+        new_names,
+        lost=frozenset(ranks.keys() - same_names - new_names.keys()),
+        new=frozenset({each.name for each in after} - same_names),
     )
 
 

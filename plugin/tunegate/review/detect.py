@@ -56,9 +56,9 @@ def detect(
     *,
     as_written: Config | None = None,
     config_name: str = "tunegate.yaml",
-    watched: WatchedLocks = NOTHING_WATCHED,
+    locks: WatchedLocks = NOTHING_WATCHED,
 ) -> ChangeSet:
-    """Returns the changed models, or all models if a `watched` lock file changed.
+    """Returns the changed models, or all models if one of the watched `locks` changed.
 
     Only models whose bytes, or possible data files, differ are opened. `config` is the head's as
     after a merge, and `as_written` the one in its file, which fits the models of a branch that is
@@ -86,7 +86,7 @@ def detect(
         head,
         {*model_settings.matching_paths(old, base)},
         revisions.head,
-        numbered=lambda path: model_settings.numbered_for(old, path),
+        version_of=lambda path: model_settings.numbered_for(old, path),
     )
     unread = reader.unread_outputs(revisions.base, revisions.head)
     pairs = _without_unread(pairs, unread)
@@ -99,21 +99,21 @@ def detect(
         reader,
         is_merged=revisions.judged_by is None,
     )
-    covered = model_settings.matching_paths(judging.config, head)
-    _check_gates(judging.config, base_config, covered, pairs.before, config_name)
+    covered_paths = model_settings.matching_paths(judging.config, head)
+    _check_gates(judging.config, base_config, covered_paths, pairs.before, config_name)
     work = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {
         name: _as_moved(_change(work, name, head[path], pairs.before.get(path)), path, pairs)
-        for path in covered
+        for path in covered_paths
         for name in model_settings.profiles_for(judging.config, path)
     }
     # What is no change of a model's file counts too: a model that is gone, packages that run all of
     # them, rules that the change loosens, and work that is no longer the same.
     changes = [change for change in change_of.values() if change is not None]
     changes += _removed_models(pairs, base, old)
-    changes += watched.models(judging.config, {path: head[path] for path in covered})
+    changes += locks.models(judging.config, {path: head[path] for path in covered_paths})
     lost_models = pairs.lost if base_config is not None else ()
-    loosened = (*map(_no_longer_covered, lost_models), *watched.loosened_rules)
+    rule_changes = (*map(_no_longer_covered, lost_models), *locks.loosened_rules)
     changes = [_with_layers(reader, change) for change in changes]
     other_work = (*_of_other_work(reader, changes), *work.replaced_values(revisions, change_of))
     return ChangeSet(
@@ -121,27 +121,27 @@ def detect(
         models=tuple(changes),
         unchanged=tuple(path for path, change in change_of.items() if change is None),
         notes=(
-            *_notes(revisions, base_config, watched),
+            *_notes(revisions, base_config, locks),
             *_versions(changes, pairs, base, old),
-            *_twins(covered, head, base),
+            *_twins(covered_paths, head, base),
             *_unread_outputs(unread, judging.config),
             *moved_submodules(reader, revisions),
         ),
-        policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
-        uncovered=tuple(sorted(set(head) - set(covered))),
+        policy_changes=in_report_order([*rule_changes, *other_work, *judging.changes]),
+        uncovered=tuple(sorted(set(head) - set(covered_paths))),
     )
 
 
 def _check_gates(
     judging: Config,
     base_config: Config | None,
-    covered: Collection[ModelPath],
+    covered_paths: Collection[ModelPath],
     before: Mapping[ModelPath, ModelVersion],
     config_name: str,
 ) -> None:
     """Raises ConfigError for a model that would be gated more often than a pull request may ask: a
     few lines of profiles and targets would keep a runner for days. What the base asks is asked."""
-    for path in covered:
+    for path in covered_paths:
         old = before.get(path)
         usual = _gates_of(base_config, old.path) if base_config is not None and old else 0
         gates = _gates_of(judging, path)
@@ -181,11 +181,13 @@ def _add_unlisted(
 def _without_unread(pairs: Pairs, unread: Mapping[str, str]) -> Pairs:
     """Returns the pairs without losses that may be none: DVC may keep the model by what changed and
     is not read. That holds too where an earlier version would be compared with it."""
-    gone = [*pairs.lost, *(was for was in pairs.earlier.values() if was not in pairs.before)]
-    kept = {path: next(_places_of(path, unread), "") for path in gone}
-    blocked = {path: f"it may be what {place} keeps" for path, place in kept.items() if place}
-    lost = tuple(path for path in pairs.lost if path not in blocked)
-    return msgspec.structs.replace(pairs, lost=lost, blocked={**pairs.blocked, **blocked})
+    missing = [*pairs.lost, *(was for was in pairs.earlier.values() if was not in pairs.before)]
+    dvc_places = {path: next(_places_of(path, unread), "") for path in missing}
+    obstacles = {
+        path: f"it may be what {place} keeps" for path, place in dvc_places.items() if place
+    }
+    lost = tuple(path for path in pairs.lost if path not in obstacles)
+    return msgspec.structs.replace(pairs, lost=lost, blocked={**pairs.blocked, **obstacles})
 
 
 def _places_of(path: ModelPath, unread: Mapping[str, str]) -> Iterator[str]:
@@ -242,9 +244,9 @@ def _between(
     if work.is_changed(name, former, after):
         reason = "its inputs, targets or accuracy changed in the configuration"
         return _build_change("modified", name, (old, new), targets, reason, change="config")
-    renamed = f"renamed from {before.path}, same content"
+    words = f"renamed from {before.path}, same content"
     same = before.path == after.path
-    return None if same else _build_change("renamed", name, (old, new), targets, renamed)
+    return None if same else _build_change("renamed", name, (old, new), targets, words)
 
 
 def _added_model(work: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
@@ -384,14 +386,16 @@ def _versions(
     for path in dict.fromkeys(path_of(change.path) for change in changes):
         if path in pairs.earlier:
             yield f"{path} is {_version_compared_with(path, pairs)}"
-    covered = {*model_settings.matching_paths(config, base)}
-    added = {path_of(change.path) for change in changes if change.kind == "added"}
-    deleted = {*pairs.lost}
+    covered_paths = {*model_settings.matching_paths(config, base)}
+    new_paths = {path_of(change.path) for change in changes if change.kind == "added"}
+    missing = {*pairs.lost}
     versions = {
-        path for path in added | deleted if model_settings.numbered_for(config, path) is not None
+        path
+        for path in new_paths | missing
+        if model_settings.numbered_for(config, path) is not None
     }
-    head = {path for path in pairs.before if path in base} - deleted
-    yield from uncompared_versions(added - versions, deleted - versions, covered, head)
+    head = {path for path in pairs.before if path in base} - missing
+    yield from uncompared_versions(new_paths - versions, missing - versions, covered_paths, head)
 
 
 def _version_compared_with(path: ModelPath, pairs: Pairs) -> str:
@@ -406,13 +410,13 @@ def _no_longer_covered(path: ModelPath) -> PolicyChange:
     )
 
 
-def _twins(covered: Collection[ModelPath], head: _Found, base: _Found) -> Iterator[str]:
+def _twins(covered_paths: Collection[ModelPath], head: _Found, base: _Found) -> Iterator[str]:
     """Yields a line for each covered model that a checkout on another system takes for one with
     another new one."""
     by_name: dict[str, list[ModelPath]] = {}
     for path in sorted(head):
         by_name.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
-    ours = {*covered}
+    ours = {*covered_paths}
     for paths in by_name.values():
         if len(paths) > 1 and ours & {*paths} and not {*paths} <= base.keys():
             are_cased = len({path.casefold() for path in paths}) < len(paths)
@@ -460,14 +464,14 @@ def _check_globs(
 
 
 def _notes(
-    revisions: Revisions, base_config: Config | None, watched: WatchedLocks
+    revisions: Revisions, base_config: Config | None, locks: WatchedLocks
 ) -> tuple[str, ...]:
     if revisions.base is None:
         return (f"no base to compare with ({revisions.reason}): every model counts as added",)
     if base_config is None:
         note = "the base has no configuration that can be read: the head's judges this change"
-        return (note, *watched.notes)
-    return watched.notes
+        return (note, *locks.notes)
+    return locks.notes
 
 
 # Submodules that a change moves. Models in them belong to another repository.
@@ -561,12 +565,12 @@ def _difference(old: Facts, new: Facts) -> str:
     operator = new.get(_OPERATOR, "")
     if old.get(_OPERATOR) != operator:
         operator = f"{old.get(_OPERATOR, _NONE)} → {operator}"
-    changed = [
+    parts = [
         f"{name} {old.get(name, _NONE)} → {new.get(name, _NONE)}"
         for name in dict.fromkeys((*old, *new))
         if name != _OPERATOR and old.get(name) != new.get(name)
     ]
-    return f"{operator}: {', '.join(changed)}" if changed else operator
+    return f"{operator}: {', '.join(parts)}" if parts else operator
 
 
 def _layer_words(facts: Facts) -> str:

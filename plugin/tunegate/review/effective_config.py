@@ -12,19 +12,9 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelPath, PolicyChange
 from tunegate.config import LOCAL, Config, OperatorLibraryConfig
-from tunegate.review import base_rules
+from tunegate.review import base_rules, rules
 from tunegate.review.covered_model import CoveredModel, InputsOf, JudgingEntry, judging_entry
 from tunegate.review.model_settings import entry_for
-from tunegate.review.rules import (
-    BUDGET,
-    CACHE,
-    GATE,
-    merged_section,
-    rebased_list,
-    rebased_section,
-    section_changes,
-    yaml_text,
-)
 
 
 class Effective(NamedTuple):
@@ -48,35 +38,32 @@ def effective(
         base,
         dims=head.dims,
         targets=base_rules.merged_targets(base, head),
-        cache=merged_section(base.cache, head.cache, CACHE),
-        budget=merged_section(base.budget, head.budget, BUDGET),
-        gate=merged_section(base.gate, head.gate, GATE),
+        cache=rules.merged_section(base.cache, head.cache, rules.CACHE),
+        budget=rules.merged_section(base.budget, head.budget, rules.BUDGET),
+        gate=rules.merged_section(base.gate, head.gate, rules.GATE),
         watch=base_rules.merged_watch(base.watch, head.watch),
     )
     # Models that the base covers: the entry that judges each goes before those of the head, since
     # the first that matches counts. Where the head asks for the same, its own entry stays.
-    covered = [
+    covered_models = [
         CoveredModel(path, old, entry_for(head, path))
         for path, before in sorted(models.items())
         if (old := entry_for(base, before)) is not None
     ]
-    asked_entries = [
-        (model, judging_entry(model, base, head, inputs_of, inputs_before)) for model in covered
+    judging = [
+        (model, judging_entry(model, base, head, inputs_of, inputs_before))
+        for model in covered_models
     ]
-    own = [
-        entry_asked.entry
-        for model, entry_asked in asked_entries
-        if not _is_head_s(model, entry_asked, merged_config)
-    ]
+    own = [entry.entry for model, entry in judging if not _is_equal(model, entry, merged_config)]
     models_of_head = base_rules.without_commands(head.models)
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
     # What the head loosens or tightens, for the report.
-    uncovered = set(models) - {model.path for model in covered}
-    own_entries = {id(entry_for(head, path)) for path in uncovered}
+    own_paths = set(models) - {model.path for model in covered_models}
+    own_entries = {id(entry_for(head, path)) for path in own_paths}
     changes = (
         *_of_sections(base, head),
         *base_rules.target_changes(base, everything),
-        *_of_models(asked_entries),
+        *_of_models(judging),
         *base_rules.new_commands(model for model in head.models if id(model) in own_entries),
     )
     return Effective(config, in_report_order(changes))
@@ -86,14 +73,14 @@ def rebased(fork: Config, base: Config, head: Config) -> Config:
     """Returns the head's configuration as a merge into the base would leave it. What a branch that
     is behind has not touched since the fork is no change of its own."""
     sections = {
-        name: rebased_section(getattr(fork, name), getattr(base, name), getattr(head, name))
+        name: rules.rebased_section(getattr(fork, name), getattr(base, name), getattr(head, name))
         for name in ("cache", "budget", "gate", "watch")
     }
     return msgspec.structs.replace(
-        rebased_section(fork, base, head),
+        rules.rebased_section(fork, base, head),
         **sections,
-        models=rebased_list(fork.models, base.models, head.models, "path"),
-        targets=rebased_list(fork.targets, base.targets, head.targets, "name"),
+        models=rules.rebased_list(fork.models, base.models, head.models, "path"),
+        targets=rules.rebased_list(fork.targets, base.targets, head.targets, "name"),
     )
 
 
@@ -133,7 +120,7 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
     )
 
 
-def _is_head_s(model: CoveredModel, judging: JudgingEntry, config: Config) -> bool:
+def _is_equal(model: CoveredModel, judging: JudgingEntry, config: Config) -> bool:
     """Returns whether the head's own entry already asks for the same. A command runs only by an
     entry of the base."""
     if model.new is None:
@@ -151,9 +138,9 @@ def _is_head_s(model: CoveredModel, judging: JudgingEntry, config: Config) -> bo
 
 
 def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
-    yield from section_changes(base.gate, head.gate, GATE, "gate")
-    yield from section_changes(base.budget, head.budget, BUDGET, "budget")
-    yield from section_changes(base.cache, head.cache, CACHE, "cache")
+    yield from rules.section_changes(base.gate, head.gate, rules.GATE, "gate")
+    yield from rules.section_changes(base.budget, head.budget, rules.BUDGET, "budget")
+    yield from rules.section_changes(base.cache, head.cache, rules.CACHE, "cache")
     yield from base_rules.watch_changes(base.watch, head.watch)
     yield from _library_changes(base.custom_operators, head)
     yield from _executor_changes(base.executor, head.executor)
@@ -170,16 +157,17 @@ def _library_changes(
     """A library is code: the head can neither open one nor change its digest."""
     if head.custom_operators != before:
         old, new = (
-            yaml_text(list(each)) if each else "not set" for each in (before, head.custom_operators)
+            rules.yaml_text(list(each)) if each else "not set"
+            for each in (before, head.custom_operators)
         )
         yield PolicyChange(
             key="custom-operators", old=old, new=new, effect="changed", counts="once merged"
         )
 
 
-def _of_models(judged: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
+def _of_models(entries: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
     """Yields one change for all models of an entry with the same change."""
-    changes = [(model.old.path, change) for model, each in judged for change in each.changes]
+    changes = [(model.old.path, change) for model, each in entries for change in each.changes]
     changes.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
     for (glob, _), same in groupby(changes, key=lambda pair: (pair[0], _anywhere(pair[1]))):
         group = [change for _, change in same]

@@ -12,7 +12,6 @@ from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import (
     ChangeSet,
-    ModelInput,
     ModelPath,
     ModelVersion,
     PolicyChange,
@@ -25,7 +24,7 @@ from tunegate.errors import config_error
 from tunegate.ports import ModelReader
 from tunegate.review.base_rules import newly_outside
 from tunegate.review.effective_config import Effective, effective, of_head_alone
-from tunegate.review.model_settings import entry_for, targets_for
+from tunegate.review.model_settings import entry_for, inputs_of, targets_for
 from tunegate.wording import did_you_mean
 
 
@@ -100,8 +99,8 @@ def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> Gat
 
 def rules_digest(rules: GateRules) -> str:
     """Returns a digest that is equal for two runs that judge alike, also on different days."""
-    undated = msgspec.structs.replace(rules.policies, today=datetime.date.min)
-    return digest_of(GateRules(gate=rules.gate, policies=undated))
+    policies = msgspec.structs.replace(rules.policies, today=datetime.date.min)
+    return digest_of(GateRules(gate=rules.gate, policies=policies))
 
 
 # The configuration that judges these models, merged from base and head.
@@ -132,10 +131,6 @@ def judged_by(
     `is_merged` says that a head without a base is merged. Raises ConfigError for files on the
     runner that only an unmerged head names."""
 
-    def inputs_of(version: ModelVersion | None) -> tuple[ModelInput, ...] | None:
-        outline = None if version is None else reader.outline(version)
-        return None if outline is None else outline.inputs
-
     if base is None:
         rules = of_head_alone(head, is_merged=is_merged)
     else:
@@ -143,8 +138,8 @@ def judged_by(
             base,
             head,
             {path: before[path].path if path in before else path for path in versions},
-            lambda path: inputs_of(versions[path]),
-            lambda path: inputs_of(before.get(path)),
+            lambda path: inputs_of(reader, versions[path]),
+            lambda path: inputs_of(reader, before.get(path)),
         )
     if not is_merged and (problems := newly_outside(base, rules.config)):
         raise config_error(problems)

@@ -1,7 +1,7 @@
 """Shell globs over whole paths, matched in one pass, so no glob makes a path expensive."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import PurePosixPath
@@ -119,8 +119,8 @@ def is_glob(path: str) -> bool:
 
 def literal(path: str) -> str:
     """Returns the glob that matches this path alone."""
-    escaped = "".join(f"[{each}]" if each in "*?[" else each for each in path)
-    return escaped.replace(VERSION, f"[{{]{VERSION[1:]}")
+    text = "".join(f"[{each}]" if each in "*?[" else each for each in path)
+    return text.replace(VERSION, f"[{{]{VERSION[1:]}")
 
 
 class _Glob:
@@ -140,8 +140,8 @@ class _Glob:
         states = self._first
         for character in path:
             stay = self._any if character == "/" else self._any | self._name
-            moved = (states & self._next_states(character)) << 1
-            states = self._with_skips(moved | (states & stay))
+            forward = (states & self._next_states(character)) << 1
+            states = self._with_skips(forward | (states & stay))
             if not states:
                 return False
         return bool(states & self._last)
@@ -211,17 +211,17 @@ def _wildcard_length(glob: str, place: int, last_bracket: int) -> int:
 
 def _simplify(parts: Iterator[str]) -> list[str]:
     """Merges stars in a row into the widest of them."""
-    simplified: list[str] = []
+    result: list[str] = []
     for part in parts:
-        if simplified and part in {"*", "**", "**/"}:
-            pair = (simplified[-1], part)
+        if result and part in {"*", "**", "**/"}:
+            pair = (result[-1], part)
             if pair in {("**", "*"), ("**", "**"), ("**", "**/"), ("**/", "**/")}:
                 continue
             if pair in {("*", "**"), ("**/", "**")}:
-                simplified[-1] = "**"
+                result[-1] = "**"
                 continue
-        simplified.append(part)
-    return simplified
+        result.append(part)
+    return result
 
 
 def _takes(part: str, character: str) -> bool:
@@ -260,8 +260,8 @@ def chosen_models(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
             raise ConfigError(f"--model: {glob} matches no configured model.")
     if not globs:
         return changes
-    chosen = [c for c in changes.models if any(matches(g, path_of(c.path)) for g in globs)]
-    return msgspec.structs.replace(changes, models=tuple(chosen))
+    models = [c for c in changes.models if any(matches(g, path_of(c.path)) for g in globs)]
+    return msgspec.structs.replace(changes, models=tuple(models))
 
 
 # Paths of a configuration without a model.
@@ -278,24 +278,24 @@ def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> I
     """Yields a line for each entry of `models` that matches none of the paths. `place` describes
     the paths."""
     entries = dict.fromkeys(entry.path for entry in config.models)
-    unmatched = [entry for entry in entries if not any(matches(entry, path) for path in paths)]
+    strays = [entry for entry in entries if not any(matches(entry, path) for path in paths)]
     some = list(dict.fromkeys(paths))[:_MAX_LIKE_PATHS]
     free = {path for path in some if not any(matches(entry, path) for entry in entries)}
-    for number, glob in enumerate(unmatched):
+    for number, glob in enumerate(strays):
         advice = _advice(glob, some, free) if number < _ADVISED else "."
         yield f"path {glob} matches no ONNX file of {place}{advice}"
 
 
-def _advice(glob: str, paths: Sequence[ModelPath], unclaimed: Collection[ModelPath]) -> str:
+def _advice(glob: str, paths: Sequence[ModelPath], free: Collection[ModelPath]) -> str:
     """Returns the nearest models, the glob that was likely meant, and what else to do. Only models
-    that no other entry matches, the `unclaimed`, make a glob likely."""
+    that no other entry matches, the `free`, make a glob likely."""
     is_pattern = is_glob(glob)
     what = "glob" if is_pattern else "path"
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(paths, key=lambda path: (-_likeness(glob, path), path))
-    free = [path for path in near if path in unclaimed]
-    likely_path = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
+    ours = [path for path in near if path in free]
+    likely_path = near[0] if not is_pattern else _likely_glob(glob, ours[0]) if ours else ""
     nearest = f"; the nearest: {', '.join(near[:_SHOWN])}"
     if _likeness(glob, likely_path) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{nearest}. Correct the {what}, or {_COMMIT}"
@@ -306,14 +306,10 @@ def _likely_glob(glob: str, path: ModelPath) -> str:
     """Returns the glob most like this one that matches the path."""
     directory, last = str(PurePosixPath(path).parent), glob.rpartition("/")[2]
     own, top = glob.rpartition("/")[0], path.partition("/")[0]
-    corrected = (f"{each}{name}" for each in _below(directory, own) for name in (last, "*.onnx"))
-    globs = [each for each in (*corrected, f"{top}/**/*.onnx") if matches(each, path)]
+    folders = ["" if each in {"", "."} else f"{each}/" for each in (directory, own)]
+    variants = (f"{folder}{name}" for folder in folders for name in (last, "*.onnx"))
+    globs = [each for each in (*variants, f"{top}/**/*.onnx") if matches(each, path)]
     return max(globs, key=lambda each: _likeness(glob, each), default=path)
-
-
-def _below(*directories: str) -> Iterator[str]:
-    for directory in directories:
-        yield "" if directory in {"", "."} else f"{directory}/"
 
 
 def _likeness(first: str, other: str) -> float:
@@ -336,18 +332,18 @@ def earlier_versions(
     new: Collection[ModelPath],
     base: Collection[ModelPath],
     head: Collection[ModelPath],
-    numbered: NumberedFor,
+    version_of: NumberedFor,
 ) -> dict[ModelPath, ModelPath]:
     """Returns the version at the base that a model of the head is compared with. The highest one
     of the head, which a server loads, has the highest of the base, also where it is not new but
     that one is gone. Another new one has the highest that is not later, or the lowest where all
     are. A number never makes a model one that is compared with nothing. Of paths with one version,
     such as 2 and 02, the last by name counts."""
-    numbers = {path: number for path in head if (number := numbered(path)) is not None}
+    numbers = {path: number for path in head if (number := version_of(path)) is not None}
     newest: dict[str, Version] = {}
     for number in numbers.values():
         newest[number.family] = max(number.version, newest.get(number.family, number.version))
-    families = _versions_by_family(base, numbered)
+    families = _versions_by_family(base, version_of)
     pairs: dict[ModelPath, ModelPath] = {}
     for path, number in numbers.items():
         others = families.get(number.family)
@@ -361,36 +357,32 @@ def earlier_versions(
     return pairs
 
 
-def highest_versions(paths: Collection[ModelPath], numbered: NumberedFor) -> set[ModelPath]:
+def highest_versions(paths: Collection[ModelPath], version_of: NumberedFor) -> set[ModelPath]:
     """Returns the highest version of each model that has versions."""
-    return {max(versions)[1] for versions in _versions_by_family(paths, numbered).values()}
+    return {max(versions)[1] for versions in _versions_by_family(paths, version_of).values()}
 
 
-def _versions_by_family(
-    paths: Collection[ModelPath], numbered: NumberedFor
-) -> dict[str, list[tuple[Version, ModelPath]]]:
-    families: dict[str, list[tuple[Version, ModelPath]]] = {}
-    for path in paths:
-        if (number := numbered(path)) is not None:
-            families.setdefault(number.family, []).append((number.version, path))
-    return families
-
-
-class _Likely(NamedTuple):
+class _PathVersion(NamedTuple):
     version: Version
     path: ModelPath
 
 
+def _versions_by_family(
+    paths: Collection[ModelPath], version_of: NumberedFor
+) -> dict[str, list[_PathVersion]]:
+    return _by_family(paths, lambda path: filter(None, (version_of(path),)))
+
+
 def uncompared_versions(
     new: Collection[ModelPath],
-    deleted: Collection[ModelPath],
+    missing: Collection[ModelPath],
     base: Collection[ModelPath],
     head: Collection[ModelPath],
 ) -> Iterator[str]:
     """Yields a line for each new model with an earlier version beside it, and for each deleted one
     with another version, the next later one if there is one. They are models for which no pattern
     has `{version}`."""
-    before, after = _by_family(base), _by_family(head)
+    before, after = (_by_family(paths, _likely_numbers) for paths in (base, head))
     for path in sorted(new):
         if version_beside := _beside(path, before, is_earlier=True):
             family, other = version_beside
@@ -398,7 +390,7 @@ def uncompared_versions(
                 f"{path} is new, so it is not compared with {other}: write path: {family} in "
                 "models to compare each version with the one before it"
             )
-    for path in sorted(deleted):
+    for path in sorted(missing):
         version_beside = _beside(path, after, is_earlier=False)
         if version_beside := version_beside or _beside(path, after, is_earlier=True):
             family, other = version_beside
@@ -409,25 +401,27 @@ def uncompared_versions(
 
 
 def _beside(
-    path: ModelPath, families: dict[str, list[_Likely]], *, is_earlier: bool
+    path: ModelPath, families: dict[str, list[_PathVersion]], *, is_earlier: bool
 ) -> tuple[str, ModelPath] | None:
     """Returns the family of a path, and its nearest other version in this direction."""
-    for numbered in _likely_numbers(path):
-        others = families.get(numbered.family, ())
+    for number in _likely_numbers(path):
+        others = families.get(number.family, ())
         if is_earlier:
-            nearest = max((o for o in others if o.version < numbered.version), default=None)
+            nearest = max((o for o in others if o.version < number.version), default=None)
         else:
-            nearest = min((o for o in others if o.version > numbered.version), default=None)
+            nearest = min((o for o in others if o.version > number.version), default=None)
         if nearest is not None:
-            return numbered.family, nearest.path
+            return number.family, nearest.path
     return None
 
 
-def _by_family(paths: Collection[ModelPath]) -> dict[str, list[_Likely]]:
-    families: dict[str, list[_Likely]] = {}
+def _by_family(
+    paths: Collection[ModelPath], numbers_of: Callable[[ModelPath], Iterable[NumberedPath]]
+) -> dict[str, list[_PathVersion]]:
+    families: dict[str, list[_PathVersion]] = {}
     for path in paths:
-        for numbered in _likely_numbers(path):
-            families.setdefault(numbered.family, []).append(_Likely(numbered.version, path))
+        for number in numbers_of(path):
+            families.setdefault(number.family, []).append(_PathVersion(number.version, path))
     return families
 
 

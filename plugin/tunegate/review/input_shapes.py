@@ -219,9 +219,9 @@ def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
             f"inputs.{value.name} has {len(shape)} numbers, the model's has "
             f"{len(value.dimensions)} dimensions."
         )
-    for axis, (configured, size) in enumerate(zip(shape, value.dimensions, strict=True)):
-        if size not in {None, configured}:
-            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {configured}."
+    for axis, (number, size) in enumerate(zip(shape, value.dimensions, strict=True)):
+        if size not in {None, number}:
+            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {number}."
     return ""
 
 
@@ -232,15 +232,15 @@ def _empty_input_problems(
 ) -> Iterator[str]:
     """Yields mistakes that leave nothing to compute. A size of 0 is right for an input that may be
     empty, and wrong for a batch if it empties the only inputs."""
-    emptied = [dimension for dimension in dimensions if dimension.size == 0]
+    zeros = [dimension for dimension in dimensions if dimension.size == 0]
     shapes_of_inputs = [shapes.get(value.name, value.dimensions) for value in inputs]
     sizes = [
         None if None in each else math.prod(size or 0 for size in each) for each in shapes_of_inputs
     ]
     is_left = any(size is None or size > 1 for size in sizes)
-    if not emptied or is_left or not all(value.is_ranked for value in inputs):
+    if not zeros or is_left or not all(value.is_ranked for value in inputs):
         return
-    first = emptied[0]
+    first = zeros[0]
     name = f'"{first.symbol}"' if is_symbol(first.symbol) else f"axis {first.axis} of {first.input}"
     yield (
         f"{name} is 0 ({first.source}). No input has more than one number then, so nothing would "

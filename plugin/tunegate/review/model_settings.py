@@ -224,7 +224,7 @@ def shape_problems(
     if old_config is not None and _shape_settings(old_config) == _shape_settings(config):
         return ()
     paths = matching_paths(as_written, versions)
-    inputs = {path: _inputs(reader, versions[path]) for path in paths}
+    inputs = {path: inputs_of(reader, versions[path]) for path in paths}
     problems = chain(stray_symbols(as_written, inputs), _of_models(as_written, inputs))
     return tuple(islice(problems, _MOST_PROBLEMS))
 
@@ -272,10 +272,11 @@ def _of_models(config: Config, inputs: _Inputs) -> Iterator[str]:
                 yield f"{name}: {problem}"
 
 
-def _inputs(
-    reader: ModelReader, version: changes.ModelVersion
-) -> Sequence[changes.ModelInput] | None:
-    outline = reader.outline(version)
+def inputs_of(
+    reader: ModelReader, version: changes.ModelVersion | None
+) -> tuple[changes.ModelInput, ...] | None:
+    """Returns the inputs of a version, None for none and for an unreadable one."""
+    outline = None if version is None else reader.outline(version)
     return None if outline is None else outline.inputs
 
 

@@ -52,57 +52,63 @@ def pair_models(
     reader: ModelReader,
     base: _Found,
     head: _Found,
-    covered: Collection[ModelPath],
+    covered_paths: Collection[ModelPath],
     revision: str,
     *,
-    numbered: NumberedFor = lambda _: None,
+    version_of: NumberedFor = lambda _: None,
 ) -> Pairs:
-    """Pairs the models. `covered` are the base's paths under its policy, `revision` is the head's.
-    A new path that is `numbered` by that policy is a version of a covered model."""
+    """Pairs the models. `covered_paths` are the base's under its policy, which also gives
+    `version_of`: a new version of a covered model is paired with it. `revision` is the head's."""
     before = {path: base[path] for path in head if path in base}
-    removed = {path: base[path] for path in sorted(covered) if path not in head}
-    blocked = {path: what for path in removed if (what := reader.obstacle(revision, path))}
-    removed = {path: version for path, version in removed.items() if path not in blocked}
-    new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
-    added = {path for path in new if path not in base}
-    earlier = earlier_versions(added, covered, head, numbered)
+    missing = {path: base[path] for path in sorted(covered_paths) if path not in head}
+    obstacles = {path: what for path in missing if (what := reader.obstacle(revision, path))}
+    missing = {path: version for path, version in missing.items() if path not in obstacles}
+    new = {
+        path: head[path]
+        for path in sorted(head)
+        if _may_be_another(path, base, head, covered_paths)
+    }
+    new_paths = {path for path in new if path not in base}
+    earlier = earlier_versions(new_paths, covered_paths, head, version_of)
     # A version that is gone may also be a new file of another name, if no new version has its place
-    replaced = {was for path, was in earlier.items() if path in added}
-    removed, new = _without(removed, replaced), _without(new, earlier)
-    same = _same_bytes(removed, new)
-    is_other = partial(_is_other, numbered, {n.family for path in head if (n := numbered(path))})
-    rest = _without(removed, same.values()), _without(new, same)
-    moved = _pair_moved(reader, *rest, base, is_other)
-    paired = {*same.values(), *moved.values(), *earlier.values()}
+    old_versions = {was for path, was in earlier.items() if path in new_paths}
+    missing, new = _without(missing, old_versions), _without(new, earlier)
+    same = _same_bytes(missing, new)
+    is_other = partial(
+        _is_other, version_of, {n.family for path in head if (n := version_of(path))}
+    )
+    rest = _without(missing, same.values()), _without(new, same)
+    moves = _pair_moved(reader, *rest, base, is_other)
+    partners = {*same.values(), *moves.values(), *earlier.values()}
     return Pairs(
-        before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
-        moved=moved,
-        blocked=blocked,
-        lost=tuple(path for path in removed if path not in paired),
+        before=before | {path: base[was] for path, was in (same | moves | earlier).items()},
+        moved=moves,
+        blocked=obstacles,
+        lost=tuple(path for path in missing if path not in partners),
         earlier=earlier,
-        highest=frozenset(highest_versions(covered, numbered)),
+        highest=frozenset(highest_versions(covered_paths, version_of)),
     )
 
 
 def _is_other(
-    numbered: NumberedFor, families: Collection[str], path: ModelPath, was: ModelPath
+    version_of: NumberedFor, families: Collection[str], path: ModelPath, was: ModelPath
 ) -> bool:
     """Returns whether a file is a version of one model, and `was` one of another that the head
     still has: nothing but an equal graph says that the one replaces the other."""
-    now, before = numbered(path), numbered(was)
+    now, before = version_of(path), version_of(was)
     if now is None or before is None:
         return False
     return now.family != before.family and before.family in families
 
 
 def _may_be_another(
-    path: ModelPath, base: _Found, head: _Found, covered: Collection[ModelPath]
+    path: ModelPath, base: _Found, head: _Found, covered_paths: Collection[ModelPath]
 ) -> bool:
     """Returns whether this may be another model: a new file, or one that was not gated and has
     other bytes now."""
     if path not in base:
         return True
-    return path not in covered and head[path].content_digest != base[path].content_digest
+    return path not in covered_paths and head[path].content_digest != base[path].content_digest
 
 
 def _without(versions: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
@@ -146,7 +152,8 @@ def _pair_moved(
             pairs[path] = was
             paired_paths.add(was)
     new = _without(_without(new, pairs), base)
-    only_two = _only_two(new, _without(old, pairs.values()))
+    old = _without(old, pairs.values())
+    only_two = zip(new, old, strict=True) if len(new) == len(old) == 1 else ()
     return pairs | {path: was for path, was in only_two if not is_other(path, was)}
 
 
@@ -162,11 +169,6 @@ def _candidates(
     for was in old:
         for path in paths_by_name.get(_name(was), ())[:MAX_OF_ONE_NAME]:
             yield path, was
-
-
-def _only_two(new: _Found, old: _Found) -> Iterator[tuple[ModelPath, ModelPath]]:
-    if len(new) == 1 and len(old) == 1:
-        yield from zip(new, old, strict=True)
 
 
 def likeness(
@@ -201,17 +203,17 @@ MAX_EARLIER_BASES = 3
 
 
 def with_working_bases(
-    changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
+    changes: ChangeSet, extract: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
 ) -> TaskSet:
     """Returns the tasks, with earlier bases where a base is broken."""
-    tasks = extracted(changes)
+    tasks = extract(changes)
     if reader is None:
         return tasks
     for _ in range(MAX_EARLIER_BASES):
         older = with_earlier_bases(tasks.changes, tasks.broken_bases, reader)
         if older == tasks.changes:
             break
-        tasks = extracted(older)
+        tasks = extract(older)
     return tasks
 
 

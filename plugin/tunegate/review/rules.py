@@ -23,10 +23,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 def rules_of(section: type[msgspec.Struct]) -> Rules:
     """Returns the rules that the keys of a section declare."""
-    declared = {each.field: each.key for each in keys_of(section)}
+    keys = {each.field: each.key for each in keys_of(section)}
     return Rules(
-        ordered={name: key.stricter for name, key in declared.items() if key.stricter},
-        filled=frozenset(name for name, key in declared.items() if key.may_fill),
+        ordered={name: key.stricter for name, key in keys.items() if key.stricter},
+        filled=frozenset(name for name, key in keys.items() if key.may_fill),
     )
 
 
@@ -117,18 +117,18 @@ def rebased_list(
     was, now, own = ({getattr(entry, key): entry for entry in each} for each in (fork, base, head))
     if any(len(by_key) < len(each) for by_key, each in ((was, fork), (now, base), (own, head))):
         return tuple(head)
-    merged = {
+    result = {
         name: rebased_section(was[name], now[name], entry) if name in was and name in now else entry
         for name, entry in own.items()
         if name in now or entry != was.get(name)
     }
-    entries = {**{name: entry for name, entry in now.items() if name not in was}, **merged}
+    entries = {**{name: entry for name, entry in now.items() if name not in was}, **result}
     if list(own) == list(was):
-        names = [*filter(entries.__contains__, now), *(name for name in merged if name not in now)]
+        names = [*filter(entries.__contains__, now), *(name for name in result if name not in now)]
         return tuple(entries[name] for name in names)
-    names = list(merged)
+    names = list(result)
     for before, name in zip((None, *now), now, strict=False):
-        if name in entries.keys() - merged.keys():  # behind what it follows in the base
+        if name in entries.keys() - result.keys():  # behind what it follows in the base
             names.insert(names.index(before) + 1 if before in names else 0, name)
     return tuple(entries[name] for name in names)
 

@@ -18,12 +18,7 @@ from tunegate.config import Config, GateConfig
 from tunegate.errors import ConfigError, ConfigKey, RevisionError, config_error
 from tunegate.ports import Repository, Trailer
 from tunegate.review.config_problems import key_place, meant_key, unknown_key, value_problem
-from tunegate.review.gate_rules import (
-    Waivers,
-    merged_waivers,
-    rebased_waivers,
-    stray_waivers,
-)
+from tunegate.review.gate_rules import Waivers, merged_waivers, rebased_waivers, stray_waivers
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
 MAX_VALIDITY = datetime.timedelta(days=90)
@@ -198,8 +193,8 @@ def read_waivers(
         if fork := revisions.forked_at:
             of_fork, _ = _filed_before(repository, fork, today)
             of_head = rebased_waivers(of_fork, of_base, of_head)
-        merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
-        counting = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
+        of_both = merged_waivers(of_base, of_head, WAIVERS_FILE)
+        counting = msgspec.structs.replace(of_both, notes=broken, has_unread=bool(broken))
     if revisions.base is None or revisions.release:
         return counting
     key, do_count = WAIVER_TRAILER, gate.waiver_trailers
