@@ -288,5 +288,5 @@ def _may_fail(assessment: Assessment, rule: StoppingRule) -> bool:
     """Returns whether the remaining launches would likely prove the mean over the margin."""
     mode = assessment.modes[0]
     likely = bounds(mode.effects, analyses=len(rule.analyses), cells=rule.cells)
-    needed = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
-    return likely.center > rule.margin and needed is not None and needed <= rule.analyses[-1]
+    total = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
+    return likely.center > rule.margin and total is not None and total <= rule.analyses[-1]

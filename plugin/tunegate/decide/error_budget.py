@@ -242,11 +242,11 @@ def _off(estimate: builds.ErrorEstimate | None, what: builds.What) -> OffPercent
 
 
 def shipped_errors(
-    built: builds.CellBuilds | None, comparison: Comparison | None = None
+    cell_builds: builds.CellBuilds | None, comparison: Comparison | None = None
 ) -> builds.ShippedErrors | None:
     """Returns the errors of both sides, None for a model that must compute float32 or of which
     nothing ships."""
-    sides = (built.base, built.head) if built is not None else ()
+    sides = (cell_builds.base, cell_builds.head) if cell_builds is not None else ()
     limits = next((side.limits for side in sides[::-1] if _ships_under_budget(side)), ())
     if not limits:
         return None

@@ -87,8 +87,8 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
     if is_last:
         return "budget"
     error = interval.spread / math.sqrt(len(effects))
-    needed = projected_launches(interval, rule.margin, analyses=len(rule.analyses), nearer_by=error)
-    if is_hopeless(needed, rule.budget):
+    total = projected_launches(interval, rule.margin, analyses=len(rule.analyses), nearer_by=error)
+    if is_hopeless(total, rule.budget):
         return "hopeless"
     if len(effects) < rule.budget:
         return None
@@ -185,6 +185,6 @@ def affordable_pairs(
     return max(_FEWEST_PAIRS, min(pairs, 2 * int(fitting / 2)))
 
 
-def is_hopeless(needed: int | None, budget: int) -> bool:
+def is_hopeless(total: int | None, budget: int) -> bool:
     """Returns whether a decision needs more than four times the affordable launches."""
-    return needed is not None and needed > 4 * budget
+    return total is not None and total > 4 * budget

@@ -94,12 +94,10 @@ def notes(
 ) -> Iterator[str]:
     """Returns notes on expired waivers, and on those that this run did not need. `was_needed` maps
     judged cells to whether their waiver was needed."""
-    waiver_by_cell = waivers_of_cells(waivers, was_needed)
+    by_cell = waivers_of_cells(waivers, was_needed)
     for waiver in waivers:
         of_waiver = [
-            was_needed[cell]
-            for cell, waiver_there in waiver_by_cell.items()
-            if waiver_there == waiver
+            was_needed[cell] for cell, waiver_there in by_cell.items() if waiver_there == waiver
         ]
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today and not any(of_waiver):
@@ -128,12 +126,10 @@ def apply_waiver(
     slower = slowdowns(comparison)
     if result.status not in {"fail", "inconclusive"} or not slower:
         return result
-    result_under = _with_waiver(
-        result, waiver_of(policies.waivers, cell), slower, at_ceiling, rules
-    )
+    outcome = _with_waiver(result, waiver_of(policies.waivers, cell), slower, at_ceiling, rules)
     if result.status == "inconclusive":
-        return result_under if result_under.status == "waived" else result
-    result = result_under
+        return outcome if outcome.status == "waived" else result
+    result = outcome
     if result.status == "fail" and (pending := pending_cover(policies, cell, slower)):
         why = "a waiver of this change would cover it: merge the waiver first, then it counts"
         unread = "a waiver of a commit would cover it: the base needs gate.waiver-trailers: true"

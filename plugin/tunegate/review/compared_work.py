@@ -45,10 +45,8 @@ class AskedWork(NamedTuple):
     ) -> bool:
         """Returns whether other targets, shapes, values or precisions are asked for. The same
         shapes in other words are no change."""
-        now, then = (
-            model_settings.needs_of(self.config, name),
-            model_settings.needs_of(self.old_config, former),
-        )
+        now = model_settings.needs_of(self.config, name)
+        then = model_settings.needs_of(self.old_config, former)
         if now == then or now is None or then is None:
             return now != then
         if (now.targets, now.values, now.accuracy) != (then.targets, then.values, then.accuracy):
@@ -56,9 +54,8 @@ class AskedWork(NamedTuple):
         inputs = model_settings.inputs_of(self.reader, after)
         if inputs is None:
             return True
-        return model_settings.shapes_for(self.config, name, inputs).shapes != self._shapes_then(
-            former, inputs
-        )
+        shapes = model_settings.shapes_for(self.config, name, inputs).shapes
+        return shapes != self._shapes_then(former, inputs)
 
     def _shapes_then(
         self, name: changes.ModelPath, inputs: Sequence[changes.ModelInput]

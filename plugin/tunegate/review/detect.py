@@ -186,8 +186,8 @@ def _without_unread(pairs: Pairs, unread: Mapping[str, str]) -> Pairs:
     obstacles = {
         path: f"it may be what {place} keeps" for path, place in dvc_places.items() if place
     }
-    lost = tuple(path for path in pairs.lost if path not in obstacles)
-    return msgspec.structs.replace(pairs, lost=lost, blocked={**pairs.blocked, **obstacles})
+    rest = tuple(path for path in pairs.lost if path not in obstacles)
+    return msgspec.structs.replace(pairs, lost=rest, blocked={**pairs.blocked, **obstacles})
 
 
 def _places_of(path: ModelPath, unread: Mapping[str, str]) -> Iterator[str]:

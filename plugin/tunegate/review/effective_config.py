@@ -54,7 +54,7 @@ def effective(
         (model, judging_entry(model, base, head, inputs_of, inputs_before))
         for model in covered_models
     ]
-    own = [entry.entry for model, entry in judging if not _is_equal(model, entry, merged_config)]
+    own = [entry.entry for model, entry in judging if not _is_in_head(model, entry, merged_config)]
     models_of_head = base_rules.without_commands(head.models)
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
     # What the head loosens or tightens, for the report.
@@ -120,7 +120,7 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
     )
 
 
-def _is_equal(model: CoveredModel, judging: JudgingEntry, config: Config) -> bool:
+def _is_in_head(model: CoveredModel, judging: JudgingEntry, config: Config) -> bool:
     """Returns whether the head's own entry already asks for the same. A command runs only by an
     entry of the base."""
     if model.new is None:

@@ -192,11 +192,11 @@ def rebased_waivers(
     """Returns the head's waivers as a merge into the base would leave them: one that is as it was
     at the fork is the base's."""
     was, now, own = ({waiver.cell: waiver for waiver in each} for each in (fork, base, head))
-    merged = (
+    of_both = (
         (now if own.get(cell) == was.get(cell) else own).get(cell)
         for cell in dict.fromkeys((*now, *own))
     )
-    return tuple(waiver for waiver in merged if waiver is not None)
+    return tuple(waiver for waiver in of_both if waiver is not None)
 
 
 def _narrower(cell: Cell, old: Waiver, new: Waiver) -> Waiver:

@@ -294,8 +294,8 @@ def _advice(glob: str, paths: Sequence[ModelPath], free: Collection[ModelPath]) 
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(paths, key=lambda path: (-_likeness(glob, path), path))
-    ours = [path for path in near if path in free]
-    likely_path = near[0] if not is_pattern else _likely_glob(glob, ours[0]) if ours else ""
+    rest = [path for path in near if path in free]
+    likely_path = near[0] if not is_pattern else _likely_glob(glob, rest[0]) if rest else ""
     nearest = f"; the nearest: {', '.join(near[:_SHOWN])}"
     if _likeness(glob, likely_path) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{nearest}. Correct the {what}, or {_COMMIT}"

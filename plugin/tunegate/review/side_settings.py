@@ -8,9 +8,15 @@ import msgspec
 from tunegate.artifacts import changes
 from tunegate.config import Config, ValuesConfig
 from tunegate.ports import Shapes
-from tunegate.review import model_settings
 from tunegate.review.covered_model import names_in_head
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, takes
+from tunegate.review.model_settings import (
+    entry_shapes,
+    profiles_for,
+    shape_levels,
+    shapes_for,
+    values_for,
+)
 
 
 class SideSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +44,9 @@ def settings_of_sides(
     base, head = (inputs.get(side) or () for side in changes.SIDES)
     names = names_in_head(inputs.get("base"), inputs.get("head"))
     base_settings = settings_of_lost(
-        before, change, base, names.gone_names, model_settings.shapes_for(config, change.path, head)
+        before, change, base, names.gone_names, shapes_for(config, change.path, head)
     )
-    levels_of_model, values = (
-        model_settings.shape_levels(config, change.path),
-        model_settings.values_for(config, change.path),
-    )
+    levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
     settings: dict[changes.Side, SideSettings] = {}
     if "base" in inputs:
         # A base that leaves sizes open runs at those of a static head, and has its own settings for
@@ -77,12 +80,10 @@ def _shapes_of_side(
 ) -> SideSettings:
     """Returns a side's shapes by these levels; `same` are the other side's sizes, which it runs
     at."""
-    own = model_settings.entry_shapes(levels, inputs)
+    own = entry_shapes(levels, inputs)
     if not same or own.problems:
         return SideSettings(configured=own, shapes=own.shapes)
-    shapes = model_settings.entry_shapes(
-        (*levels, ShapeLevel(where="both", shapes=same)), inputs
-    ).shapes
+    shapes = entry_shapes((*levels, ShapeLevel(where="both", shapes=same)), inputs).shapes
     from_other = {name: shape for name, shape in shapes.items() if own.shapes.get(name) != shape}
     return SideSettings(configured=own, shapes=shapes, resized=from_other)
 
@@ -116,8 +117,8 @@ def settings_of_lost(
     if config is None or change.base is None or not keys:
         return LostSettings()
     shapes_of = {
-        name: model_settings.shapes_for(config, name, inputs).shapes
-        for name in model_settings.profiles_for(config, change.base.path)
+        name: shapes_for(config, name, inputs).shapes
+        for name in profiles_for(config, change.base.path)
     }
     same = changes.gated_name(change.base.path, changes.profile_of(change.path))
     alike = (name for name, shapes in shapes_of.items() if _agree(shapes, head_shapes.shapes, keys))
@@ -126,11 +127,7 @@ def settings_of_lost(
         return LostSettings()
     return LostSettings(
         shapes={key: shape for key, shape in shapes_of[name].items() if key in keys},
-        values={
-            key: value
-            for key, value in model_settings.values_for(config, name).items()
-            if key in keys
-        },
+        values={key: value for key, value in values_for(config, name).items() if key in keys},
     )
 
 
