@@ -169,7 +169,7 @@ class InputConfig(_Section, frozen=True, kw_only=True):
 
 
 Inputs = Mapping[str, InputShape | InputConfig]
-"""Input name -> its shape alone, or what is said of it."""
+"""Maps names of inputs to a shape alone, or to a shape and values."""
 Dims = dict[str, Size]
 """The symbol of a dynamic dimension -> its size."""
 

@@ -49,7 +49,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """The subject of a run and its rules. `commit` is the head of `repository`; `name` is its name
-    in records, '' for that of the folder `root`. `rules_at` is the commit whose configuration
+    in records, '' for the folder's, `root`. `rules_at` is the commit whose configuration
     judges, '' for that head, and `config_before` is that configuration. Without a review nothing is
     waived or pinned."""
 

@@ -87,7 +87,7 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
         return has_lost and candidate != self.winner
 
 
-# The runtime that is the reference: its times stand beside those of others in the report.
+# The runtime that is the reference: its times stand beside the others' in the report.
 
 REFERENCE: Final[RuntimeName] = "onnxruntime"
 

@@ -65,7 +65,7 @@ class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
-    """Returns the waiver of a cell: its own, or that of the model whose profile it is."""
+    """Returns the waiver of a cell: its own, or its model's if it is a profile."""
     return waivers_of_cells(waivers, (cell,))[cell]
 
 

@@ -47,7 +47,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     def doubts_stalls(self, margin_percent: float) -> bool:
         """Returns whether more inferences of a fast model should tell whether stalls come with the
-        head. `margin_percent` is that of the mean."""
+        head. `margin_percent` is the mean's."""
         is_open = self.decision != "fail" and self.launches[0].head_ms < WANTED_BELOW_MS
         return is_open and any(
             may_matter(each.stalls, is_costly=each.change_percent.center > margin_percent / 2)

@@ -170,8 +170,8 @@ def check_layers(
     margin_percent: float | None,
     ceiling_percent: float | None = None,
 ) -> CheckResult | None:
-    """Returns the check of the layers that differ. It adds a fail to that of the whole model, and
-    takes none away. A fail does not stand if the whole model surely keeps the margin: then other
+    """Returns the check of the layers that differ. It can fail beside the whole model's, and takes
+    no fail away. A fail does not stand if the whole model surely keeps the margin: then other
     layers regained it. A waiver of the model covers it up to its ceiling."""
     if margin_percent is None or comparison is None or comparison.change_percent is None:
         return None

@@ -38,8 +38,8 @@ verdict."""
 WANTED_INFERENCES = 4500
 """Without a stall in so many inferences, one in 1,500 is excluded with 95% confidence."""
 DECISIVE_INFERENCES, GROWTH = 24_000, 3
-"""In so many inferences, stalls of one in 1,000 fail. An analysis has at most three times those of
-the one before, because most doubts end sooner."""
+"""In so many inferences, stalls of one in 1,000 fail. An analysis has at most three times the
+inferences of the one before, because most doubts end sooner."""
 WANTED_BELOW_MS = 10.0
 """Below this time of an inference, so many are worth their seconds."""
 _QUARTET = 2

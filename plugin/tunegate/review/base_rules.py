@@ -88,7 +88,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 target=name,
             )
             counting = _within_limits(target, base)
-            if target.usd_per_hour is None:  # not said, so nothing is refused
+            if target.usd_per_hour is None:  # not set, so nothing is refused
                 counting = msgspec.structs.replace(counting, usd_per_hour=None)
             yield from section_changes(counting, target, TARGET, "targets[]", target=name)
 

@@ -362,7 +362,7 @@ def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
     return inputs
 
 
-# Renamed inputs: what the base says of an input holds under its new name.
+# Renamed inputs keep the base's settings under their new names.
 
 _PerInput = TypeVar("_PerInput")
 

@@ -43,8 +43,8 @@ def effective(
         gate=rules.merged_section(base.gate, head.gate, rules.GATE),
         watch=base_rules.merged_watch(base.watch, head.watch),
     )
-    # Models that the base covers: the entry that judges each goes before those of the head, since
-    # the first that matches counts. Where the head asks for the same, its own entry stays.
+    # Models that the base covers: the entry that judges each precedes the head's entries, because
+    # the first match counts. Where the head asks for the same, its own entry stays.
     covered_models = [
         CoveredModel(path, old, entry_for(head, path))
         for path, before in sorted(models.items())

@@ -146,7 +146,7 @@ def judged_by(
     return rules
 
 
-# The waivers that count: those of the base, as far as the head keeps them.
+# The waivers that count: the base's, as far as the head keeps them.
 
 
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):

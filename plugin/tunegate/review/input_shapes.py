@@ -58,8 +58,8 @@ class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> ResolvedShapes:
     """Returns the shapes by these levels, the weakest first."""
-    # The size of each open dimension is that of the strongest level that has one. A level that does
-    # not fit an input has none for it.
+    # The strongest level with a size decides each open dimension. A level that does not fit an
+    # input has none for it.
     misfits = [*_misfits(inputs, levels)]
     fitting = [_fitting(level, inputs) for level in levels]
     sized_levels = [_Level(level, inputs) for level in fitting]

@@ -16,10 +16,10 @@ from tunegate.wording import did_you_mean
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """The configuration of one model. If it changes, the model is checked again. `said` holds its
+    """The configuration of one model. If it changes, the model is checked again. `levels` holds its
     shape settings as written; `accuracy` decides what may ship."""
 
-    said: tuple[ShapeLevel, ...]
+    levels: tuple[ShapeLevel, ...]
     values: dict[str, ValuesConfig]
     targets: tuple[tuple[str | int, ...], ...]
     accuracy: Accuracy
@@ -126,7 +126,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
         return None
     names = set(targets_for(config, path))
     return Needs(
-        said=tuple(
+        levels=tuple(
             msgspec.structs.replace(level, where="") for level in shape_levels(config, path)
         ),
         values=values_for(config, path),

@@ -156,7 +156,7 @@ def _words(entry: ModelConfig) -> Sequence[str]:
     try:
         return () if metric is None else shlex.split(metric.run)
     except ValueError:
-        return ()  # told where it runs
+        return ()  # reported where it runs
 
 
 def _is_inside(path: str) -> bool:

@@ -49,7 +49,7 @@ def settings_of_sides(
     levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
     settings: dict[changes.Side, SideSettings] = {}
     if "base" in inputs:
-        # A base that leaves sizes open runs at those of a static head, and has its own settings for
+        # A base with open sizes runs at those of a static head, and has its own settings for
         # inputs that only it has.
         same = static_sizes(names.backwards.inputs(head), base)
         not_of_it = names.new | static_sizes(names.inputs(base), head).keys()

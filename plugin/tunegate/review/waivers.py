@@ -205,8 +205,8 @@ def read_waivers(
 def _with_trailers(
     waivers: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
 ) -> Waivers:
-    """Returns the waivers with those of trailers. Where trailers do not count, mistakes in them do
-    not matter."""
+    """Adds the waivers of trailers. Where trailers do not count, mistakes in them do not
+    matter."""
     try:
         signed = parse_trailers(trailers, today)
     except ConfigError:
