@@ -217,7 +217,7 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
     if comparison.decision == "pass":
         return _pass_check(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
-        return CheckResult("fail", f"slower by {text}, over the {margin}")
+        return CheckResult("fail", f"slower by {text}, over the {gate.margin_percent:g}% margin")
     if comparison.decision == "fail":
         reason = slower_inside(comparison, gate)
         return CheckResult("fail", f"{reason}; the median by {text}", reason)
