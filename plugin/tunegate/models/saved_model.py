@@ -80,10 +80,10 @@ def weights_of(file: Path) -> Path | None:
 def file_digests(file: Path) -> dict[str, str]:
     """Returns the SHA-256 of a saved model and of its weights file, if it has one."""
     digests = {}
-    for saved in (file, weights_of(file)):
-        if saved is not None and saved.exists():
-            with saved.open("rb") as stream:
-                digests[saved.name] = hashlib.file_digest(stream, "sha256").hexdigest()
+    for part in (file, weights_of(file)):
+        if part is not None and part.exists():
+            with part.open("rb") as stream:
+                digests[part.name] = hashlib.file_digest(stream, "sha256").hexdigest()
     return digests
 
 

@@ -44,8 +44,8 @@ def seeded_inputs(
     for a sequence, None for an absent value. Inputs with several cases all take the same one:
     `case`, or one chosen by the seed."""
     random = np.random.default_rng(seed)
-    chosen = seed if case is None else case
-    return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
+    number = seed if case is None else case
+    return {tensor.name: _values(random, tensor, number) for tensor in tensors}
 
 
 def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -242,9 +242,9 @@ def calibration(
     if cases == 1:
         return Calibration(tuple(tensors), tuple(seeds[:MAX_CALIBRATION_INPUTS])), tuple(tensors)
     order = lasting_order(cases)
-    learned, others = sorted(order[:count]), sorted(order[count:])
+    own_cases, others = sorted(order[:count]), sorted(order[count:])
     other_inputs = tuple(_cases(each, others) for each in tensors)
-    own_inputs = tuple(_cases(each, learned) for each in tensors)
+    own_inputs = tuple(_cases(each, own_cases) for each in tensors)
     return Calibration(own_inputs, tuple(seeds[:count])), other_inputs
 
 

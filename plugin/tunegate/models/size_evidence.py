@@ -79,8 +79,8 @@ def evidence_of(model: onnx.ModelProto, path: str, files: Mapping[str, bytes] = 
 def _words(path: str) -> Iterator[str]:
     """Yields the words of the last folder and of the name."""
     name = "/".join(PurePosixPath(path).with_suffix("").parts[-2:])
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
-    return (word for word in re.split(r"[^a-z0-9]+", spaced) if word)
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
+    return (word for word in re.split(r"[^a-z0-9]+", text) if word)
 
 
 _Facts = list[tuple[str, Any]]
@@ -136,8 +136,8 @@ def _document_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "frames", _single_number(_integers(part.get("nb_max_frames")), _MAX_LENGTH)
         positions = _single_number(_integers(part.get("max_source_positions")), _MAX_LENGTH)
         yield "frames", positions * _FRAMES_A_POSITION if "num_mel_bins" in part else 0
-    nested = [each for each in document.values() if isinstance(each, dict)]
-    for part in (*parts, *nested):
+    inner = [each for each in document.values() if isinstance(each, dict)]
+    for part in (*parts, *inner):
         for key in _LENGTHS:
             yield "max_length", _single_number(_integers(part.get(key)), _MAX_LENGTH)
 

@@ -98,10 +98,10 @@ def _slow_down(run: Inference, share: float) -> Inference:
     counter = time.perf_counter_ns
 
     def slower() -> object:
-        started = counter()
+        begin = counter()
         output = run()
         now = counter()
-        until = now + (now - started) * share
+        until = now + (now - begin) * share
         while counter() < until:
             pass
         return output
@@ -120,23 +120,23 @@ def _memory_bytes(kind: str) -> int:
 def _pin(threads: int) -> None:
     """Pins the process, so that both sides of a launch use the very same cores: otherwise a launch
     would compare two cores and what else runs on them."""
-    allowed = sorted(os.sched_getaffinity(0))
-    if threads < len(allowed):
-        os.sched_setaffinity(0, allowed[-threads:])
+    cores = sorted(os.sched_getaffinity(0))
+    if threads < len(cores):
+        os.sched_setaffinity(0, cores[-threads:])
 
 
 def _warm_up(run: Inference, seconds: float) -> float:
     """Runs until the medians of the last windows agree, at most for `seconds`."""
-    started = time.monotonic()
+    begin = time.monotonic()
     medians: list[float] = []
     while True:
         times = [_once(run) for _ in range(_WINDOW)]
         medians.append(statistics.median(times))
-        spent = time.monotonic() - started
+        took = time.monotonic() - begin
         last = medians[-3:]
         steady = len(last) == 3 and max(last) <= (1 + _STEADY) * min(last)  # noqa: PLR2004
-        enough = spent >= seconds and len(medians) * _WINDOW >= _MIN_WARM_UP
-        if (enough and (steady or spent >= 2 * seconds)) or spent >= _MAX_WARM_UP_SECONDS:
+        enough = took >= seconds and len(medians) * _WINDOW >= _MIN_WARM_UP
+        if (enough and (steady or took >= 2 * seconds)) or took >= _MAX_WARM_UP_SECONDS:
             return statistics.median(medians[-3:])
 
 
@@ -152,16 +152,16 @@ def _time(run: Inference, inferences: int, most_seconds: float) -> bench_message
     until = counter() + int(most_seconds * 1e9)
     times: list[int] = []
     while len(times) < inferences:
-        started = counter()
+        begin = counter()
         run()
         now = counter()
-        times.append(now - started)
+        times.append(now - begin)
         if now >= until:
             break
     return bench_messages.Timed(tuple(times), thrown_away)
 
 
 def _once(run: Inference) -> float:
-    started = time.perf_counter()
+    begin = time.perf_counter()
     run()
-    return (time.perf_counter() - started) * 1e3
+    return (time.perf_counter() - begin) * 1e3

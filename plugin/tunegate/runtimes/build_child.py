@@ -78,7 +78,7 @@ def _write_or_refuse(
 def _write_artifact(
     runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact
 ) -> WrittenBuild | Refused:
-    started = time.monotonic()
+    begin = time.monotonic()
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
     # Draw the inputs, save the model, and describe the artifact.
@@ -112,19 +112,19 @@ def _write_artifact(
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
         notes = (*notes, *_dull(drawing, request))
     # Check its numbers, or sample its errors. `artifact.json` is written last.
-    checked = _check_or_sample(runtime, prepared, artifact, request, other_cases)
-    if isinstance(checked, DidNotRun):
-        unchecked = "its numbers cannot be checked, ONNX Runtime"
-        who = unchecked if checked.of_reference else runtime.title
-        text = f"{request.path}: {who} does not run it ({checked.reason})."
-        return Refused(text, memory=checked.memory)
-    check, sampled = checked
+    outcome = _check_or_sample(runtime, prepared, artifact, request, other_cases)
+    if isinstance(outcome, DidNotRun):
+        reference = "its numbers cannot be checked, ONNX Runtime"
+        who = reference if outcome.of_reference else runtime.title
+        text = f"{request.path}: {who} does not run it ({outcome.reason})."
+        return Refused(text, memory=outcome.memory)
+    check, sampled = outcome
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)
     return WrittenBuild(
         key=key,
         size_bytes=size,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - begin,
         check=check,
         sampled=sampled,
         inputs=tuple(each.as_reported() for each in artifact.inputs),
@@ -151,8 +151,8 @@ def _add_calibration(
     if not request.calibration:
         return prepared, inputs
     names = request.inputs.given.keys()
-    learned, other_cases = calibration(inputs, names, request.calibration, request.path)
-    return dataclasses.replace(prepared, calibration=learned), other_cases
+    own_inputs, other_cases = calibration(inputs, names, request.calibration, request.path)
+    return dataclasses.replace(prepared, calibration=own_inputs), other_cases
 
 
 def _first_run(
@@ -160,11 +160,11 @@ def _first_run(
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
     """Runs one inference. Returns the outputs, whose shapes a graph need not state, and notes on
     how it ran. Raises ModelError if the model loads but does not run on these inputs."""
-    loaded = runtime.load(Path(request.directory), artifact)
+    model = runtime.load(Path(request.directory), artifact)
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
-    loaded.bound(feed)
+    model.bound(feed)
     try:
-        values = loaded.run(feed)
+        values = model.run(feed)
     except Exception as error:
         # runtimes' errors have no common base class
         raise ModelError(_does_not_run(runtime.title, artifact, request, error)) from error
@@ -172,7 +172,7 @@ def _first_run(
         ArtifactTensor(name, *kind(value))
         for name, value in zip(prepared.outputs, values, strict=True)
     )
-    return outputs, tuple(loaded.notes()) if has_notes(loaded) else ()
+    return outputs, tuple(model.notes()) if has_notes(model) else ()
 
 
 def _does_not_run(
@@ -239,8 +239,8 @@ def _wrong_by_itself(
 def _check(
     runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
 ) -> NumericCheck | DidNotRun:
-    loaded = runtime.load(Path(request.directory), artifact)
-    return compare_outputs(loaded.run, prepared.original, artifact, request.seeds)
+    model = runtime.load(Path(request.directory), artifact)
+    return compare_outputs(model.run, prepared.original, artifact, request.seeds)
 
 
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:

@@ -140,7 +140,7 @@ class SavingBuilder:
 
     def _request(self, job: BuildJob) -> WriteArtifact:
         self._count += 1
-        learned = MAX_CALIBRATION_INPUTS if job.settings.get(QUANTIZATION) == STATIC else 0
+        count = MAX_CALIBRATION_INPUTS if job.settings.get(QUANTIZATION) == STATIC else 0
         return WriteArtifact(
             runtime=self._runtime.name,
             variant=job.variant,
@@ -156,7 +156,7 @@ class SavingBuilder:
             seeds=tuple(derive_seed(self._seed, "check", n) for n in range(_CHECKS)),
             inputs=job.model.inputs,
             samples=error_seeds(job.samples),
-            calibration=calibration_seeds(learned),
+            calibration=calibration_seeds(count),
             cases=str(job.cases.resolve()) if job.cases is not None else "",
             libraries=self._libraries,
         )
@@ -195,8 +195,8 @@ class SavingBuilder:
                     self._too_slow[_place(job)] = reason
                 return reason
             case _:
-                died = f"{path}: {title} {talk.died} on this model"
-                return f"{died} (log: {self._log})."
+                death = f"{path}: {title} {talk.died} on this model"
+                return f"{death} (log: {self._log})."
 
 
 def _place(job: BuildJob) -> _Place:

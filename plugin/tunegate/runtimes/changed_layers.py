@@ -125,8 +125,8 @@ def _hosts(layers: Layers, alone: Collection[str], ran: Collection[str]) -> set[
     for name, names in before.items():
         for each in names:
             after[each].append(name)
-    fused = [name for name in alone if name not in ran]
-    return _nearest_layers(fused, before, ran) | _nearest_layers(fused, after, ran)
+    inner_layers = [name for name in alone if name not in ran]
+    return _nearest_layers(inner_layers, before, ran) | _nearest_layers(inner_layers, after, ran)
 
 
 def _nearest_layers(
@@ -262,8 +262,8 @@ def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> 
     light = without_weights(model, _MANY)
     for graph in graphs_of(light):
         del graph.value_info[:]
-        stated = graph.output if graph is light.graph else (*graph.input, *graph.output)
-        for value in stated:
+        values = graph.output if graph is light.graph else (*graph.input, *graph.output)
+        for value in values:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
     for model_input in light.graph.input:

@@ -101,10 +101,10 @@ def _sample_values(output: object) -> OutputSample:
         return OutputSample((), ())
     array = np.asarray(output)
     flat = array.reshape(-1)
-    chosen = flat[np.linspace(0, flat.size - 1, min(flat.size, _MAX_SAMPLED)).astype(np.int64)]
+    sample = flat[np.linspace(0, flat.size - 1, min(flat.size, _MAX_SAMPLED)).astype(np.int64)]
     if array.dtype.kind in "OSU":
-        return OutputSample(array.shape, tuple(map(_number_of_word, chosen)), is_text=True)
-    numbers = chosen.astype(np.float64)
+        return OutputSample(array.shape, tuple(map(_number_of_word, sample)), is_text=True)
+    numbers = sample.astype(np.float64)
     nans = int(np.isnan(numbers).sum())
     return OutputSample(array.shape, tuple(np.nan_to_num(numbers).tolist()), nans=nans)
 
@@ -136,11 +136,11 @@ def median_times(loaded: Loaded, feed: Mapping[str, Any], inferences: int) -> di
     up. One that did not run in an inference counts in the others."""
     if not is_watched(loaded):
         return dict(cast("TimedLoaded", loaded).operators_ms(feed, inferences))
-    watched = loaded.watched(feed)
+    operators = loaded.watched(feed)
     for _ in range(inferences + 1):
-        watched.infer()
+        operators.infer()
     times_of: dict[str, list[float]] = defaultdict(list)
-    for times in watched.inferences_ms()[1:]:
+    for times in operators.inferences_ms()[1:]:
         for name, milliseconds in times.items():
             times_of[name].append(milliseconds)
     return {name: statistics.median(times) for name, times in times_of.items()}

@@ -366,10 +366,10 @@ def _variants(model: Path, seeds: Sequence[int] = (_SEED,)) -> Iterator[Referenc
         with suppress(Exception):  # the errors of ONNX Runtime have no common base class
             yield ReferenceSession(model, level=level)
     for seed in seeds:
-        moved = _move_weights(model, seed)
-        if moved:
+        moved_model = _move_weights(model, seed)
+        if moved_model:
             with suppress(Exception):
-                yield ReferenceSession(moved)
+                yield ReferenceSession(moved_model)
 
 
 def _relative_errors(
@@ -408,6 +408,6 @@ def _move_weights(model: Path, seed: int) -> bytes:
         if move is not None:
             value = numpy_helper.to_array(tensor)
             signs = random.integers(0, 2, value.shape) * 2 - 1
-            moved = (value * (1 + signs * move)).astype(value.dtype)
-            tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
+            moved_value = (value * (1 + signs * move)).astype(value.dtype)
+            tensor.CopyFrom(numpy_helper.from_array(moved_value, tensor.name))
     return bytes(proto.SerializeToString())

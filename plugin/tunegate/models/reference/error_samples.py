@@ -41,17 +41,17 @@ def sampled_errors(
     saved in that directory."""
     watch = _Watch(names)
     case_files = CaseFiles(Path(cases), inputs, names) if cases else None
-    started, hashes = time.monotonic(), set()
+    begin, hashes = time.monotonic(), set()
     try:
         session = None
         for case, seed in _seeded_cases(seeds, cases_of(inputs)):
             feed = seeded_inputs(inputs, seed, case)
             # Skip inputs that were drawn before.
             arrays = (part.array for each in feed.values() for part in arrays_in(each))
-            drawn = tuple((array.shape, array.tobytes()) for array in arrays)
-            if hash(drawn) in hashes:
+            contents = tuple((array.shape, array.tobytes()) for array in arrays)
+            if hash(contents) in hashes:
                 continue
-            hashes.add(hash(drawn))
+            hashes.add(hash(contents))
             if session is None:
                 session, expected = session_as_written(reference, feed)
             else:
@@ -60,7 +60,7 @@ def sampled_errors(
             watch.add(outputs, expected)
             if case_files is not None:
                 case_files.add(case, feed, outputs, expected)
-            if time.monotonic() - started > MAX_SAMPLING_SECONDS:
+            if time.monotonic() - begin > MAX_SAMPLING_SECONDS:
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
@@ -134,11 +134,11 @@ class _Watch:
         counting = [self._samples[at] for at in telling]
         telling_outputs = {name for each in counting for name in each.telling & varying}
         moving = {name for (name, _), each in self._places.items() if each.moves}
-        placed = [each.agreements(varying & moving) for each in counting]
+        agreements = [each.agreements(varying & moving) for each in counting]
         one_place = {name for each in counting for name in each.agrees} & (varying - moving)
         return SampledErrors(
             relative=tuple(each.relative for each in counting),
-            agrees=tuple(all(each) for each in placed if each),
+            agrees=tuple(all(each) for each in agreements if each),
             saturated=tuple(name for name in self._names if name not in telling_outputs),
             one_place=tuple(name for name in self._names if name in one_place),
             largest_of=_most_frequent(self._largest),
@@ -146,9 +146,7 @@ class _Watch:
             inputs=len(self._samples),
             telling=tuple(telling),
             mostly_saturated=tuple(
-                saturated
-                for saturated in self._saturated_outputs()
-                if saturated.output in telling_outputs
+                each for each in self._saturated_outputs() if each.output in telling_outputs
             ),
         )
 
@@ -346,9 +344,9 @@ class CaseFiles:
     def _given_files(self, case: int) -> dict[str, str]:
         values = {each.name: each.rule.values for each in self._inputs if each.rule is not None}
         return {
-            name: drawn.names[case % len(drawn.names)]
-            for name, drawn in values.items()
-            if isinstance(drawn, Files) and drawn.names
+            name: draw.names[case % len(draw.names)]
+            for name, draw in values.items()
+            if isinstance(draw, Files) and draw.names
         }
 
 

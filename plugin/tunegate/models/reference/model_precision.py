@@ -92,7 +92,7 @@ def save_float16(model: PreparedModel, file: Path) -> None:
     # The tool logs each weight below the least float16.
     logging.getLogger().setLevel(logging.ERROR)
     proto = onnx.load(model.original if model.unfixable else model.fixed)
-    converted = float16_tool().convert_float_to_float16(proto, keep_io_types=True)
-    if not any(each.data_type == _FLOAT16 for each in converted.graph.initializer):
+    float16_model = float16_tool().convert_float_to_float16(proto, keep_io_types=True)
+    if not any(each.data_type == _FLOAT16 for each in float16_model.graph.initializer):
         raise NotOfferedError("it has no weights in float32")
-    onnx.save(converted, file)
+    onnx.save(float16_model, file)

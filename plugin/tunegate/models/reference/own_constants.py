@@ -112,18 +112,18 @@ def with_unsigned_operands(model: Path | bytes) -> bytes | None:
                 is_changed = is_changed or bool(before)
                 nodes += before
             nodes.append(node)
-        copied = onnx.GraphProto(node=nodes)
+        copy = onnx.GraphProto(node=nodes)
         graph.ClearField("node")
-        graph.node.extend(copied.node)
+        graph.node.extend(copy.node)
     return bytes(proto.SerializeToString()) if is_changed else b""
 
 
 def _types(proto: onnx.ModelProto, graphs: list[onnx.GraphProto]) -> dict[str, int]:
     """Returns the known types of values."""
-    inferred = onnx.shape_inference.infer_shapes(without_weights(proto, _MANY)).graph
+    typed_graph = onnx.shape_inference.infer_shapes(without_weights(proto, _MANY)).graph
     types = {
         value.name: value.type.tensor_type.elem_type
-        for graph in (*graphs, inferred)
+        for graph in (*graphs, typed_graph)
         for value in (*graph.input, *graph.value_info, *graph.output)
     }
     for graph in graphs:

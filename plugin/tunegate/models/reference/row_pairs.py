@@ -27,13 +27,13 @@ Missing = Mapping[tuple[int, int], Any]
 
 def behind_a_sort(model: onnx.ModelProto) -> frozenset[str]:
     """Returns a model's outputs that are computed from what a sort selects."""
-    picked: set[str] = set()
+    selection: set[str] = set()
     for node in nodes_of(model):
         inside = (inner for body in bodies_of(node) for inner in body.node)
         is_sort = any(each.op_type in _SORTS for each in (node, *inside))
-        if is_sort or not picked.isdisjoint(node.input):
-            picked.update(name for name in node.output if name)
-    return frozenset(value.name for value in model.graph.output if value.name in picked)
+        if is_sort or not selection.isdisjoint(node.input):
+            selection.update(name for name in node.output if name)
+    return frozenset(value.name for value in model.graph.output if value.name in selection)
 
 
 class RowPairs:

@@ -108,8 +108,8 @@ def _wrong_fusions(model: Path) -> list[str]:
         nodes = [*nodes_of(onnx.load(model, load_external_data=False))]
     except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
         return fusions
-    padded = {name for node in nodes if node.op_type == "Pad" for name in node.output}
-    if any(node.op_type == "MaxPool" and node.input[0] in padded for node in nodes):
+    paddings = {name for node in nodes if node.op_type == "Pad" for name in node.output}
+    if any(node.op_type == "MaxPool" and node.input[0] in paddings for node in nodes):
         fusions.append(_PADDING)
     means = (node for node in nodes if node.op_type == "ReduceMean")
     if any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute):

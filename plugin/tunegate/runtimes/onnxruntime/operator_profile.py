@@ -54,8 +54,8 @@ def profiled_ms(
     for _ in range(inferences + 1):
         session.infer()
     each = session.inferences_ms()
-    counted = each[1:] or each
-    return {name: statistics.median(times[name] for times in counted) for name in each[0]}
+    counting = each[1:] or each
+    return {name: statistics.median(times[name] for times in counting) for name in each[0]}
 
 
 class ProfiledSession:

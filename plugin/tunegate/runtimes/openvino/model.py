@@ -37,8 +37,8 @@ class OpenVinoModel:
 
     def watched(self, feed: Mapping[str, Any]) -> WatchedRequest:
         settings = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
-        profiled = compile_model(self._file, self._artifact.inputs, settings)
-        return WatchedRequest(profiled, bound_request(profiled, feed), self._file)
+        model = compile_model(self._file, self._artifact.inputs, settings)
+        return WatchedRequest(model, bound_request(model, feed), self._file)
 
     @cached_property
     def _compiled_model(self) -> Any:
@@ -93,15 +93,15 @@ def compile_model(
         core = openvino.Core()
         graph = core.read_model(model)
         graph.reshape({each.name: list(each.shape) for each in inputs})
-        compiled = core.compile_model(graph, _DEVICE, dict(settings))
+        compiled_model = core.compile_model(graph, _DEVICE, dict(settings))
     except RuntimeError as error:
         raise UnsupportedModelError(f"OpenVINO {refusal_of(error)}") from error
-    precision = compiled.get_property(_HINT).to_string()
+    precision = compiled_model.get_property(_HINT).to_string()
     if precision != settings[_HINT]:
         raise UnsupportedModelError(
             f"OpenVINO computes in {precision} in place of {settings[_HINT]} here"
         )
-    return compiled
+    return compiled_model
 
 
 def refusal_of(error: Exception) -> str:

@@ -32,18 +32,18 @@ def save_own(model: PreparedModel, directory: Path) -> str:
     nncf.set_log_level(logging.ERROR)
     graph = openvino.convert_model(model.original)
     graph.reshape({each.name: list(each.shape) for each in model.inputs})
-    quantized = nncf.quantize(
+    int8_model = nncf.quantize(
         graph,
         nncf.Dataset(model.calibration),
         subset_size=_MAX_INPUTS,
         target_device=nncf.TargetDevice.CPU,
         model_type=nncf.ModelType.TRANSFORMER if multiplies_activations(graph) else None,
     )
-    if not any(each.get_type_name() == _QUANTIZES for each in quantized.get_ops()):
+    if not any(each.get_type_name() == _QUANTIZES for each in int8_model.get_ops()):
         raise NotOfferedError("it has no convolution and no matrix product to quantize")
     names = onnx_names(onnx.load(model.original, load_external_data=False))
-    quantized.set_rt_info(msgspec.json.encode(sorted(names)).decode(), [LAYERS])
-    openvino.save_model(quantized, directory / _FILE, compress_to_fp16=False)
+    int8_model.set_rt_info(msgspec.json.encode(sorted(names)).decode(), [LAYERS])
+    openvino.save_model(int8_model, directory / _FILE, compress_to_fp16=False)
     return _FILE
 
 

@@ -85,37 +85,37 @@ class MetaScheduleCompiler:
         open_jobs = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
         trial_jobs = [self._requests.trial_job(job) for job in open_jobs]
         builds = self._build_all([(job, False) for job in trial_jobs])
-        built = {
+        build_of = {
             compile_requests.opened_key(job): build
             for job, build in zip(open_jobs, builds, strict=True)
         }
-        self._refused |= finished_build.refused_builds(built)
+        self._refused |= finished_build.refused_builds(build_of)
         return [
-            finished_build.refusal_of_tuning(job, built.get(compile_requests.opened_key(job)))
+            finished_build.refusal_of_tuning(job, build_of.get(compile_requests.opened_key(job)))
             for job in jobs
         ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds each job. Models that are known to be rejected, or to kill their process, are not
         tried again."""
-        finished = [
+        known_builds = [
             self._refused.get(compile_requests.opened_key(job.model)) or self._dead.of(job)
             for job in jobs
         ]
-        open_jobs = [job for job, build in zip(jobs, finished, strict=True) if build is None]
+        open_jobs = [job for job, build in zip(jobs, known_builds, strict=True) if build is None]
         builds = self._build_with_graphs(open_jobs)
         for job, build in zip(open_jobs, builds, strict=True):
             self._dead.add(job, build)
-        built = iter(builds)
-        return [build or next(built) for build in finished]
+        new_builds = iter(builds)
+        return [build or next(new_builds) for build in known_builds]
 
     def _build_with_graphs(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds with CUDA graphs the jobs that want them, and again without if that fails."""
         graphs = [compile_requests.has_graphs(job) for job in jobs]
         builds = self._build_all(list(zip(jobs, graphs, strict=True)))
-        refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
-        again = self._build_plain([jobs[n] for n in refused])
-        for n, build in zip(refused, again, strict=True):
+        failures = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
+        again = self._build_plain([jobs[n] for n in failures])
+        for n, build in zip(failures, again, strict=True):
             builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
         return builds
 
@@ -179,8 +179,8 @@ class MetaScheduleCompiler:
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, compiler_protocol.Built):
-            crashed = finished_build.has_died(talk.died or talk.replies[0])
-            return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
+            has_died = finished_build.has_died(talk.died or talk.replies[0])
+            return unbuilt(str(self._model_error(job.model.path, talk)), crashed=has_died)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
         build = self._taken.require_same_tasks(job, finished_build.finish_build(job, reply, later))
         if build.error is not None:
