@@ -45,7 +45,7 @@ def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(tmp_pa
     job = Job(tmp_path)
     workspace = job.checkout(job.merge)
     with github_server() as server:
-        server.always |= {"GET /user": (403, {}), "POST /graphql": (404, {})}
+        server.answers |= {"GET /user": (403, {}), "POST /graphql": (404, {})}
 
         def judged(name: str, base: str, target: str) -> str:
             payload = job.pull_request(base={"sha": base, "ref": target})

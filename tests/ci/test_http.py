@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.ci.json_server import LoopbackServer, QuietHandler, serving
 from tests.support.servers.own_authority import own_authority
 from tunegate.ci import http
 from tunegate.ci import http as rest_api
@@ -18,20 +18,15 @@ TOKEN = "secret-of-the-api"
 Answer = Callable[["Handler"], None]
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
+class Server(LoopbackServer):
     answer: Answer
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.asked: list[str] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Server
 
     def do_GET(self) -> None:
@@ -40,27 +35,15 @@ class Handler(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
-
 
 def answering(status: int, body: bytes, **headers: str) -> Answer:
-    def answer(to: Handler) -> None:
-        to.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            to.send_header(name, value)
-        to.end_headers()
-        to.wfile.write(body)
-
-    return answer
+    return lambda to: to.answer(status, body, headers)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(Server()) as made:
         yield made
-        made.shutdown()
 
 
 def ask(server: Server, *, limit_seconds: float = 30.0) -> object:

@@ -5,14 +5,13 @@ import json
 import os
 import re
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.adversary.action_run import Job
+from tests.ci.json_server import Answer, JsonServer, serving
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment, page_of
 from tests.support.programs import run_program
 
@@ -22,28 +21,19 @@ TOKEN = "acme-token-0123456789"
 pytestmark = pytest.mark.e2e
 
 
-class AcmeServer(ThreadingHTTPServer):
+class AcmeServer(JsonServer):
     """Keeps one comment for each key."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.comments: dict[str, dict[str, Any]] = {}
 
-
-class _Handler(BaseHTTPRequestHandler):
-    server: AcmeServer
-
-    def do_PUT(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.headers["Authorization"] == f"Bearer {TOKEN}":
-            self.server.comments[f"{self.path} {body['key']}"] = body
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
+    def answered(
+        self, asked: str, query: dict[str, str], body: dict[str, Any], token: str
+    ) -> Answer:
+        if token == TOKEN:
+            self.comments[f"{asked} {body['key']}"] = body
+        return 204, None
 
 
 def run(
@@ -69,12 +59,9 @@ def test_a_change_is_judged_told_and_commented_on(
 ) -> None:
     job = Job(tmp_path)
     job.checkout(job.tip)
-    with AcmeServer() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        api = f"http://127.0.0.1:{server.server_port}"
-        known = {"ACME_API": api, "ACME_TOKEN": TOKEN, "ACME_JOB_URL": "https://acme/jobs/9"}
+    with serving(AcmeServer()) as server:
+        known = {"ACME_API": server.url, "ACME_TOKEN": TOKEN, "ACME_JOB_URL": "https://acme/jobs/9"}
         done = run(environment, job, ACME_COMMIT=job.tip, **known)
-        server.shutdown()
     assert done.returncode == 0, done.stderr
     (comment,) = server.comments.values()
     assert "[This run](https://acme/jobs/9)" in comment["text"]

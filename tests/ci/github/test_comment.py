@@ -61,8 +61,8 @@ def test_a_marker_that_somebody_else_planted_is_not_ours(server: GitHubServer, a
 @pytest.fixture
 def of_nobody(server: GitHubServer) -> GitHubServer:
     """A server that says to no token whose it is, as Gitea to that of a job."""
-    server.always["POST /graphql"] = (404, {})
-    server.always["GET /user"] = (403, {})
+    server.answers["POST /graphql"] = (404, {})
+    server.answers["GET /user"] = (403, {})
     return server
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: Git
 @pytest.mark.parametrize("status", [404, 410])
 def test_a_comment_deleted_meanwhile_is_written_anew(server: GitHubServer, status: int) -> None:
     server.planted(f"{FIRST}\nold")
-    server.always["PATCH /repos/acme/models/issues/comments/100"] = (status, {})
+    server.answers["PATCH /repos/acme/models/issues/comments/100"] = (status, {})
     publish(server, "o", "new")
     assert server.comments[-1]["body"] == f"{FIRST}\nnew"
 
@@ -125,7 +125,7 @@ def test_a_limit_is_waited_for_as_the_answer_says(server: GitHubServer, status: 
 
 
 def test_an_answer_that_is_lost_writes_no_second_comment(server: GitHubServer) -> None:
-    server.loses_answers = True
+    server.lost[f"POST {COMMENTS}"] = 0
     publish(server, "o", "report")
     assert len(server.comments) == 1
     assert server.made("POST").count(f"POST {COMMENTS}") == 1
@@ -154,7 +154,7 @@ def test_a_comment_stays_within_githubs_limit_and_cuts_no_table(server: GitHubSe
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404, 422, 429, 500])
 def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: int) -> None:
-    server.always[f"POST {COMMENTS}"] = (status, {"message": "ghs_secret"})
+    server.answers[f"POST {COMMENTS}"] = (status, {"message": "ghs_secret"})
     with pytest.raises(HostRefusedError, match=f"GitHub answered {status} to POST") as caught:
         publish(server, "o", "report")
     assert "ghs_secret" not in str(caught.value)
@@ -163,7 +163,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: i
 
 @pytest.mark.parametrize("answer", [None, 7, "x", {}, {"message": "x"}, [None], [[]], *ODD_IDS])
 def test_an_answer_of_another_shape_fails(server: GitHubServer, answer: object) -> None:
-    server.always[f"GET {COMMENTS}"] = (200, answer)
+    server.answers[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match=r"no list of comments|without an id"):
         publish(server, "o", "report")
 
@@ -241,7 +241,7 @@ def test_a_check_ends_where_the_files_of_the_runner_cannot_be_written(
 def test_without_the_right_there_is_none_and_nobody_is_told(
     server: GitHubServer, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.always[f"POST {CHECKS}"] = (status, {})
+    server.answers[f"POST {CHECKS}"] = (status, {})
     host = host_of(server)
     host.tell(JobReport(progress=BEGUN))
     host.tell(ended("failed", annotations=[]))
@@ -260,7 +260,7 @@ def test_without_a_token_nobody_is_asked(server: GitHubServer) -> None:
 def test_an_answer_of_another_shape_is_no_check(server: GitHubServer) -> None:
     answers: list[object] = [None, [], {"id": "../1"}, {"id": True}]
     for answer in answers:
-        server.always[f"POST {CHECKS}"] = (201, answer)
+        server.answers[f"POST {CHECKS}"] = (201, answer)
         host = host_of(server)
         host.tell(JobReport(progress=BEGUN))
         host.tell(ended("failed"))
@@ -283,7 +283,7 @@ def test_what_is_long_stays_within_the_limits_of_the_api(server: GitHubServer) -
 def test_outputs_and_summary_are_written_before_the_api_is_asked(
     server: GitHubServer, tmp_path: Path
 ) -> None:
-    server.always[f"POST {CHECKS}"] = (503, {})
+    server.answers[f"POST {CHECKS}"] = (503, {})
     environment = {**server.variables, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
     GitHubHost(environment).tell(ended("failed"))
     assert (tmp_path / "summary").read_text() == "### Fail"

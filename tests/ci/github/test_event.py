@@ -243,7 +243,7 @@ def test_the_pull_request_is_that_of_the_head_commit(server: GitHubServer) -> No
 
 
 def test_a_branch_of_another_name_is_found_by_the_forks_commit(server: GitHubServer) -> None:
-    server.always["GET /repos/acme/models/pulls"] = (200, [])
+    server.answers["GET /repos/acme/models/pulls"] = (200, [])
     assert run_of(server, payload()).pull_request == 7
     assert server.requests[-1] == f"GET /repos/{FORK}/commits/{TIP}/pulls"
 
@@ -322,7 +322,7 @@ def test_another_event_is_refused(server: GitHubServer) -> None:
 
 @pytest.mark.parametrize("answer", [(403, {}), (200, {"message": "x"}), (200, None)])
 def test_an_api_that_is_silent_refuses(server: GitHubServer, answer: tuple[int, object]) -> None:
-    server.always["GET /repos/acme/models/pulls"] = answer
+    server.answers["GET /repos/acme/models/pulls"] = answer
     with pytest.raises(protocol.HostRefusedError, match="GitHub answered"):
         run_of(server, payload())
 

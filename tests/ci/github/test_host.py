@@ -71,14 +71,14 @@ def test_a_server_without_the_other_api_is_asked_for_the_user() -> None:
     with github_server() as server:
         server.login = "octocat"
         assert login(server, GITHUB_GRAPHQL_URL="") == "octocat"
-        server.always["POST /graphql"] = (403, {})
+        server.answers["POST /graphql"] = (403, {})
         assert login(server) == "octocat"
 
 
 @pytest.mark.parametrize("said", [None, [], {"data": None}, {"data": {"viewer": {"login": "a b"}}}])
 def test_where_neither_tells_nobody_knows(said: object) -> None:
     with github_server() as server:
-        server.always["POST /graphql"] = (200, said)
+        server.answers["POST /graphql"] = (200, said)
         assert login(server) == ""
 
 

@@ -73,7 +73,7 @@ def test_a_note_that_is_deleted_meanwhile_is_written_anew(server: GitLabServer) 
 
 
 def test_an_answer_that_is_lost_writes_no_second_note(server: GitLabServer) -> None:
-    server.answers[f"POST {NOTES}"] = (500, {})
+    server.lost[f"POST {NOTES}"] = 500
     publish(server, "report")
     assert len(server.notes) == 1
 

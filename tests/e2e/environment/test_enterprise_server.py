@@ -1,7 +1,6 @@
 """The action on a GitHub Enterprise Server: everything goes to the API that the job names."""
 
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,18 +8,16 @@ import yaml
 
 from tests.adversary.action_run import Job
 from tests.ci.github.github_server import github_server
-from tests.ci.json_server import QuietHandler, serving
+from tests.ci.json_server import LoopbackServer, QuietHandler, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class Proxy(ThreadingHTTPServer):
+class Proxy(LoopbackServer):
     """Whatever is asked of another host than loopback arrives here, and is refused."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.asked: list[str] = []
 
 
@@ -45,7 +42,6 @@ def test_the_comment_goes_to_the_jobs_own_api_and_nothing_to_another_host(
 ) -> None:
     job = Job(tmp_path)
     job.checkout(job.merge)
-    address = f"http://127.0.0.1:{proxy.server_port}"
     with github_server() as server:
         ended = job.run(
             "pull_request",
@@ -53,8 +49,8 @@ def test_the_comment_goes_to_the_jobs_own_api_and_nothing_to_another_host(
             GITHUB_API_URL=server.url,
             GITHUB_SERVER_URL="https://github.acme.example",
             TUNEGATE_COMMENT="always",
-            https_proxy=address,
-            http_proxy=address,
+            https_proxy=proxy.url,
+            http_proxy=proxy.url,
             no_proxy="127.0.0.1",
         )
     assert ended.exit_code == 0, ended.log

@@ -8,14 +8,13 @@ import os
 import subprocess
 import zipfile
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.ci.json_server import QuietHandler, serving
+from tests.ci.json_server import LoopbackServer, QuietHandler, serving
 from tests.e2e.action_runner import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -161,30 +160,18 @@ class _Handler(QuietHandler):
     def do_GET(self) -> None:
         path, *_ = self.path.partition("?")
         self.server.asked[path] = str(self.headers["Authorization"])
-        address = f"http://127.0.0.1:{self.server.server_port}"
         if path == "/repos/acme/models/actions/runs/9/artifacts":
-            kept = [{"name": "tunegate-fork", "archive_download_url": f"{address}/zip"}]
-            self._answer(json.dumps({"artifacts": kept}).encode())
+            kept = [{"name": "tunegate-fork", "archive_download_url": f"{self.server.url}/zip"}]
+            self.answer(200, json.dumps({"artifacts": kept}).encode(), {})
         elif path == "/zip":
-            self.send_response(302)
-            self.send_header("Location", f"{address}/blob")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.answer(302, b"", {"Location": f"{self.server.url}/blob"})
         else:
-            self._answer(self.server.archive)
-
-    def _answer(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.answer(200, self.server.archive, {})
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Server(LoopbackServer):
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.asked: dict[str, str] = {}
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
@@ -204,7 +191,7 @@ def test_only_the_verdict_of_a_forks_run_is_fetched(server: _Server, tmp_path: P
     script = job["steps"][0]["run"]
     environment = {
         "PATH": os.environ["PATH"],
-        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "GITHUB_API_URL": server.url,
         "GITHUB_REPOSITORY": "acme/models",
         "TOKEN": "ghs_secret",
         "RUN": "9",
