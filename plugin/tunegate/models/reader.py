@@ -40,16 +40,23 @@ class GitModelReader:
         self._attributes = cache(self._list_attributes)
         self._named: dict[str, tuple[str, ...]] = {}
         self._outlines: dict[str, ModelOutline | None] = {}
-        self._refused: dict[str, str] = {}
+        self._refused: dict[str, ModelError] = {}
+        self._md5s: dict[str, str] = {}
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
         entries = [e for e in self._files(revision).values() if e.kind != "submodule"]
         stored = [entry for entry in entries if entry.path.casefold().endswith(_MODEL)]
         tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
         sizes = self._repository.sizes([entry.blob for entry in stored])
+        texts = self._repository.small_blobs(sizes, MAX_POINTER_BYTES)
+        self._stages(revision)  # raises for more YAML than can be read
+        dvc_files = self._repository.dvc_files(revision) if tracked else {}
         versions = [
-            *(self._tracked_version(revision, entry) for entry in tracked),
-            *(self._stored_version(revision, entry, sizes.get(entry.blob)) for entry in stored),
+            *(_tracked_version(revision, e, dvc_files.get(e.path, b"")) for e in tracked),
+            *(
+                _stored_version(revision, e, sizes.get(e.blob, 0), texts.get(e.blob, b""))
+                for e in stored
+            ),
         ]
         versions += self._outputs(revision, versions)
         trees = self._repository.directories(revision) if versions else {}
@@ -119,35 +126,6 @@ class GitModelReader:
         model = self.models(commit).get(version.path)
         return None if model is None else (self.with_digest(model)[0], commits)
 
-    def _stored_version(
-        self, revision: str, entry: TreeEntry, size_bytes: int | None
-    ) -> ModelVersion:
-        """Returns the version of a stored file. Opening it reports a blob that cannot be read, or
-        a name that no path can have."""
-        if entry.kind == "link":  # it may point anywhere, and is not followed
-            return _version(revision, entry.path, "link", f"git:{entry.blob}")
-        is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
-        pointer = None
-        if is_small:
-            with suppress(RevisionError):
-                pointer = lfs_pointer(self._repository.read(revision, entry.path))
-        if pointer is None:
-            return _version(revision, entry.path, "git", f"git:{entry.blob}", size_bytes)
-        # Git LFS gives nothing for a digest with another size.
-        digest = f"{pointer.digest} {pointer.size_bytes}"
-        return _version(revision, entry.path, "lfs", digest, pointer.size_bytes)
-
-    def _tracked_version(self, revision: str, entry: TreeEntry) -> ModelVersion:
-        """Returns the version of a DVC-tracked model. Even an empty .dvc file stands for it;
-        opening reports what is wrong."""
-        path = entry.path[: -len(_DVC)]
-        pointer = None
-        with suppress(RevisionError, ModelError):
-            pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
-        if pointer is None:
-            return _version(revision, path, "dvc", f"git:{entry.blob}")
-        return _version(revision, path, "dvc", f"md5:{pointer.digest}", pointer.size_bytes)
-
     def _outline(self, version: ModelVersion) -> ModelOutline | None:
         try:
             return outline_of(self._scan(version)[0])
@@ -200,11 +178,13 @@ class GitModelReader:
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:
         if version.storage == "dvc":  # its content would be read by the digest that it is asked for
             return version.content_digest == f"md5:{md5}"
-        try:
-            content = self._repository.content(version)
-        except (ModelError, RevisionError):
-            return False
-        return hashlib.md5(content, usedforsecurity=False).hexdigest() == md5
+        key = version.content_digest
+        if key not in self._md5s:
+            self._md5s[key] = ""
+            with suppress(ModelError, RevisionError):
+                content = self._repository.content(version)
+                self._md5s[key] = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        return self._md5s[key] == md5
 
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
         return {entry.path: entry for entry in self._repository.files(revision)}
@@ -214,12 +194,12 @@ class GitModelReader:
         expensive."""
         key = version.content_digest
         if key in self._refused:
-            raise ModelError(self._refused[key])
+            raise self._refused[key]
         content = self._repository.content(version)
         try:
             return content, data_files(content)
         except ModelError as error:
-            self._refused[key] = str(error)
+            self._refused[key] = error
             raise
 
     def _names(self, version: ModelVersion) -> tuple[str, ...]:
@@ -264,6 +244,30 @@ class GitModelReader:
             )
             for path, version in versions.items()
         }
+
+
+def _stored_version(revision: str, entry: TreeEntry, size_bytes: int, text: bytes) -> ModelVersion:
+    """Returns the version of a stored file, which may be a pointer by its `text`. Opening it
+    reports a blob that cannot be read, or a name that no path can have."""
+    if entry.kind == "link":  # it may point anywhere, and is not followed
+        return _version(revision, entry.path, "link", f"git:{entry.blob}")
+    pointer = lfs_pointer(text)
+    if pointer is None:
+        return _version(revision, entry.path, "git", f"git:{entry.blob}", size_bytes)
+    # Git LFS gives nothing for a digest with another size.
+    digest = f"{pointer.digest} {pointer.size_bytes}"
+    return _version(revision, entry.path, "lfs", digest, pointer.size_bytes)
+
+
+def _tracked_version(revision: str, entry: TreeEntry, text: bytes) -> ModelVersion:
+    """Returns the version of a DVC-tracked model. Even an empty .dvc file stands for it; opening
+    reports what is wrong."""
+    path = entry.path[: -len(_DVC)]
+    try:
+        pointer = dvc_pointer(text, path)
+    except ModelError:
+        return _version(revision, path, "dvc", f"git:{entry.blob}")
+    return _version(revision, path, "dvc", f"md5:{pointer.digest}", pointer.size_bytes)
 
 
 def _version(

@@ -45,6 +45,8 @@ Versions = tuple[ModelVersion | None, ModelVersion | None]
 _SHOWN = 3
 MAX_GATES = 64
 """The most profiles times targets of a model that a change may ask for, if its base does not."""
+MAX_NEW_MODELS = 1000
+"""The most models that a change may add to those of its base. A few trees can name millions."""
 _Found = Mapping[ModelPath, ModelVersion]
 
 
@@ -74,6 +76,7 @@ def detect(
     _add_unlisted(reader, revisions, base, head)
     own = as_written or config
     _check_globs(own, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
+    _check_number(own, base, head, config_name)
     if problems := model_settings.shape_problems(reader, config, base_config, own, head):
         raise config_error(
             [f"{config_name}: {problem}" for problem in problems], ConfigKey(config_name)
@@ -130,6 +133,20 @@ def detect(
         policy_changes=in_report_order([*rule_changes, *other_work, *judging.changes]),
         uncovered=tuple(sorted(set(head) - set(covered_paths))),
     )
+
+
+def _check_number(config: Config, base: _Found, head: _Found, config_name: str) -> None:
+    """Raises ConfigError for more new models than any run could gate, before one is opened."""
+    if not base:
+        return
+    covered = model_settings.matching_paths(config, head.keys() - base.keys())
+    more = len(covered) - len(base.keys() - head.keys())
+    if more > MAX_NEW_MODELS:
+        problem = (
+            f"{config_name}: models: {more:,} new models, such as {covered[0]}; a change may add "
+            f"at most {MAX_NEW_MODELS:,}. Add them in several changes, or narrow the paths"
+        )
+        raise config_error([problem], ConfigKey(config_name))
 
 
 def _check_gates(

@@ -34,6 +34,8 @@ _CONTRADICTION = " or "
 _FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
 """About 170,000 files of one directory."""
+_MAX_LISTINGS_BYTES = 4 * _MAX_LISTING_BYTES
+"""Of all directories: thousands may be one listing."""
 _MAX_YAML_BYTES = 8 * 2**20
 """The most YAML of one revision: a MiB takes some ten seconds to read."""
 _MAX_CONFIG_BYTES = 64 * 1024
@@ -74,7 +76,7 @@ class StageOutputs(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_dvc_file(path: str) -> bool:
     """Returns whether the file is one of DVC's own, whatever the outputs that it names."""
-    return path.endswith(_DVC)
+    return path.casefold().endswith(_DVC)
 
 
 def is_lock(path: str) -> bool:
@@ -115,8 +117,11 @@ def stage_outputs(
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     opaque: dict[str, str] = {}
+    left_bytes = _MAX_LISTINGS_BYTES
     for path, entry in directories.items():
-        inside = _files_in(entry, listing(path, entry.digest))
+        content = listing(path, entry.digest) if left_bytes > 0 else None
+        left_bytes -= len(content or b"")
+        inside = _files_in(entry, content)
         if inside is None:
             opaque[path] = entry.digest
         else:
@@ -184,7 +189,7 @@ def _in_dvc_file(
 ) -> Iterator[tuple[str, _Outputs | str]]:
     """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
     under its path."""
-    own = dvc_file.removesuffix(_DVC)
+    own = dvc_file[: -len(_DVC)]
     usual = _OF_ONE_FILE.fullmatch(content or b"")
     if usual is not None and usual[1].decode(errors="replace") == posixpath.basename(own):
         return

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.isolation import absolute_only
@@ -21,10 +21,27 @@ _MAX_SECONDS = 900
 """An unresponsive remote must not hold a job for hours; a download may take minutes."""
 
 
+_MAX_OUTPUT_BYTES = 256 * 2**20
+"""About two million files of a revision. A few trees can name billions."""
+
+
 class Writer(Protocol):
     """A writer of git's output: a file, or a filter before one."""
 
     def write(self, piece: bytes, /) -> int: ...
+
+
+class Bounded(BytesIO):
+    """Memory for at most `most_bytes`, which stops git with this error once it gives more."""
+
+    def __init__(self, most_bytes: int, error: Exception) -> None:
+        super().__init__()
+        self._most_bytes, self._error = most_bytes, error
+
+    def write(self, piece: Any, /) -> int:
+        if self.tell() + len(piece) > self._most_bytes:
+            raise self._error
+        return super().write(piece)
 
 
 class GitProcess:
@@ -64,8 +81,10 @@ class GitProcess:
         settings: Mapping[str, str] | None = None,
     ) -> bytes | None:
         """Returns the output of git with these additional settings, None if it fails or does not
-        end."""
-        content = BytesIO()
+        end. Raises RevisionError for one that is too long."""
+        what = f"{self.root}: git {arguments[0]} prints over {_MAX_OUTPUT_BYTES >> 20} MiB"
+        error = RevisionError(f"{what}. Compare commits with fewer files.")
+        content = Bounded(_MAX_OUTPUT_BYTES, error)
         is_said = self.copy(
             *arguments, into=content, standard_input=standard_input, settings=settings
         )

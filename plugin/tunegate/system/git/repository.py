@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ConfigError, ModelError, RevisionError, UnreadModelError
@@ -15,6 +15,7 @@ from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git import checkout, dvc
 from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command, missing
 from tunegate.system.git.events import GitEvents
+from tunegate.system.git.process import Bounded
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
 
@@ -31,36 +32,6 @@ _TIMES_IN_MEMORY = 4
 git."""
 
 
-class _Short:
-    """A writer that stops git once it gives more than expected."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self.content = bytearray()
-
-    def write(self, piece: bytes, /) -> int:
-        self.content += piece
-        if len(self.content) > MAX_COMMITTED_TEXT_BYTES:
-            message = (
-                f"{self._path}: over {MAX_COMMITTED_TEXT_BYTES >> 20} MiB, which no such file has."
-            )
-            raise RevisionError(message)
-        return len(piece)
-
-
-class _Bounded(BytesIO):
-    """Memory for a file of at most `most_bytes`: a pointer is small, whatever it stands for."""
-
-    def __init__(self, path: str, most_bytes: int) -> None:
-        super().__init__()
-        self._path, self._most_bytes = path, most_bytes
-
-    def write(self, piece: Any, /) -> int:
-        if self.tell() + len(piece) > self._most_bytes:
-            raise _over(self._path, self._most_bytes)
-        return super().write(piece)
-
-
 def _over(path: str, most_bytes: int) -> ModelError:
     return ModelError(f"{path} has over {most_bytes >> 20} MiB")
 
@@ -73,6 +44,7 @@ class GitRepository(GitEvents):
         self._attributes = cache(self._read_attributes)
         self._broken = cache(checkout.Trees(self._git).problem)
         self._stages = cache(self._read_stages)
+        self._dvc_files = cache(self._read_dvc_files)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         """Returns the files of a revision, without sizes: for those git would fetch every blob that
@@ -125,10 +97,12 @@ class GitRepository(GitEvents):
 
     def read(self, revision: str, path: str) -> bytes:
         """Returns a text file, such as a configuration or a pointer; never a model."""
-        short = _Short(path)
-        if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=short):
+        most = MAX_COMMITTED_TEXT_BYTES
+        error = RevisionError(f"{path}: over {most >> 20} MiB, which no such file has.")
+        content = Bounded(most, error)
+        if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=content):
             raise RevisionError(missing(revision, path))
-        return bytes(short.content)
+        return content.getvalue()
 
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:
         """Returns a file of numbers, through LFS. Raises RevisionError if there is none, and
@@ -148,7 +122,8 @@ class GitRepository(GitEvents):
         )
         if version.size_bytes > most_bytes:
             raise _over(path, most_bytes)
-        content = _Bounded(path, most_bytes)
+        # A pointer is small, whatever it stands for.
+        content = Bounded(most_bytes, _over(path, most_bytes))
         copy_content(self._git, version, content)
         return content.getvalue()
 
@@ -158,8 +133,9 @@ class GitRepository(GitEvents):
         return checkout.trailers_between(self._git, base, head, key, may_fetch=may_fetch)
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
-        """Returns the bytes of each of these blobs that is available."""
-        lines = "".join(f"{blob}\n" for blob in blobs).encode()
+        """Returns the bytes of each of these blobs that is available. A few trees may name one blob
+        thousands of times."""
+        lines = "".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode()
         output = self._git.output("cat-file", "--batch-check", standard_input=lines) or b""
         answers = [line.split() for line in output.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
@@ -182,28 +158,38 @@ class GitRepository(GitEvents):
         """Returns what DVC keeps of this revision beside models with a DVC file of their own."""
         return self._stages(revision)
 
+    def dvc_files(self, revision: str) -> Mapping[str, bytes]:
+        """Returns the files of DVC that are no larger than one may be, by path."""
+        return self._dvc_files(revision)
+
     def _read_stages(self, revision: str) -> dvc.StageOutputs:
-        blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
-        contents = self._small_blobs(
-            [
-                blob
-                for path, blob in blobs.items()
-                if dvc.is_dvc_file(path) or dvc.is_of_pipeline(path)
-            ]
-        )
+        paths = [entry.path for entry in self.files(revision) if entry.kind == "file"]
+        contents = self.dvc_files(revision)
 
         def read(path: str) -> bytes | None:
-            content = contents.get(blobs[path])
+            content = contents.get(path)
             is_large = content is None and not dvc.is_dvc_file(path)
             return self.read(revision, path) if is_large else content
 
-        return dvc.stage_outputs(blobs, read, partial(dvc.cached_listing, self._git.root))
+        return dvc.stage_outputs(paths, read, partial(dvc.cached_listing, self._git.root))
 
-    def _small_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
-        """Returns the content of each of these blobs that is no larger than a DVC file may be, by
-        one process: there may be thousands."""
-        sizes = self.sizes(blobs) if blobs else {}
-        few = [blob for blob, size_bytes in sizes.items() if size_bytes <= MAX_DVC_BYTES]
+    def _read_dvc_files(self, revision: str) -> Mapping[str, bytes]:
+        blobs = {
+            e.path: e.blob
+            for e in self.files(revision)
+            if e.kind == "file" and (dvc.is_dvc_file(e.path) or dvc.is_of_pipeline(e.path))
+        }
+        contents = self.small_blobs(self.sizes([*blobs.values()]) if blobs else {})
+        return {path: contents[blob] for path, blob in blobs.items() if blob in contents}
+
+    def small_blobs(
+        self, sizes: Mapping[str, int], most_bytes: int = MAX_DVC_BYTES
+    ) -> Mapping[str, bytes]:
+        """Returns the content of each blob of at most this size, by one process: there may be
+        thousands."""
+        few = [blob for blob, size_bytes in sizes.items() if size_bytes <= most_bytes]
+        if not few:
+            return {}
         lines = "".join(f"{blob}\n" for blob in few).encode()
         output = BytesIO(self._git.output("cat-file", "--batch", standard_input=lines) or b"")
         contents: dict[str, bytes] = {}
@@ -240,7 +226,7 @@ class GitRepository(GitEvents):
             and entry.kind != "submodule"
             and checkout.is_safe(entry.path)
         }
-        contents = self._small_blobs(list(blobs.values()))
+        contents = self.small_blobs(self.sizes([*blobs.values()]) if blobs else {})
         return {
             path: contents[blob] if blob in contents else self.read(revision, path)
             for path, blob in blobs.items()
