@@ -20,7 +20,7 @@ from tests.support.small_onnx import chain_model, matmul_model, model_of, save
 from tunegate.config import Config, ModelConfig, ProfileConfig, ValuesConfig
 from tunegate.errors import ConfigError
 from tunegate.models.inputs import given_values
-from tunegate.system.git import repository as git_repository
+from tunegate.system.git import process as git_process
 
 ROWS = 4
 FED = float(np.random.default_rng(1).standard_normal((ROWS, WIDTH)).astype(np.float32)[0, 0])
@@ -142,13 +142,13 @@ def test_a_pointer_takes_memory_like_a_file(given: Given, monkeypatch: pytest.Mo
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(content)}\n"
     given.checkout.commit({"ids.npy": pointer.encode()})
     written: list[int] = []
-    write = git_repository._Bounded.write
+    write = git_process.Bounded.write
 
-    def counted(memory: git_repository._Bounded, piece: bytes) -> int:
+    def counted(memory: git_process.Bounded, piece: bytes) -> int:
         written.append(write(memory, piece))
         return written[-1]
 
-    monkeypatch.setattr(git_repository._Bounded, "write", counted)
+    monkeypatch.setattr(git_process.Bounded, "write", counted)
     assert fault(given, "ids.npy") == "ids.npy has over 0 MiB."
     assert sum(written) < MOST_BYTES
 

@@ -1,5 +1,6 @@
 """Models of a revision, read from names and pointers first."""
 
+import hashlib
 from pathlib import Path
 
 import msgspec
@@ -253,3 +254,35 @@ def test_what_stands_in_a_models_place_is_named(project: Checkout) -> None:
     assert reader.obstacle("HEAD", "c") == "c is a submodule"
     assert reader.obstacle("HEAD", "c/deep/m.onnx") == "c is a submodule"
     assert reader.obstacle("HEAD", "file.onnx") == reader.obstacle("HEAD", "gone.onnx") == ""
+
+
+def test_thousands_of_pointers_take_as_many_processes_as_one(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A push of 500 bytes can name one blob 100,000 times."""
+    pipeline, outputs = "stages:\n  s:\n    outs:\n", "s:\n  outs:\n"
+
+    def count_of(number: int) -> int:
+        nonlocal pipeline, outputs
+        for i in range(number):
+            out = f"{number}/{i}/c.onnx"
+            pipeline += f"    - {out}\n"
+            outputs += f"  - {{path: {out}, md5: {hashlib.md5(CONV).hexdigest()}}}\n"
+            files = {
+                f"{number}/{i}/a.onnx": pointer_files.lfs_pointer_to(CONV if i % 2 else SMALL),
+                f"{number}/{i}/b.onnx.dvc": pointer_files.dvc_file_of("b.onnx", CONV),
+                out: CONV,
+            }
+            for name, body in files.items():
+                (project.path / name).parent.mkdir(parents=True, exist_ok=True)
+                (project.path / name).write_bytes(body)
+        project.commit({"dvc.yaml": pipeline.encode(), "dvc.lock": outputs.encode()})
+        log = tmp_path / f"log{number}"
+        monkeypatch.setenv("GIT_TRACE", str(log))
+        models = reader_of(project).models("HEAD")
+        monkeypatch.delenv("GIT_TRACE")
+        storages = [m.storage for path, m in models.items() if path.startswith(f"{number}/")]
+        assert sorted(storages) == ["dvc"] * number + ["git"] * number + ["lfs"] * number
+        return log.read_text().count("built-in: git ")
+
+    assert count_of(20) == count_of(1) > 0

@@ -500,3 +500,19 @@ def test_models_whose_names_have_numbers_are_no_versions(numbered: Checkout) -> 
 def test_only_one_number_can_be_the_version() -> None:
     with pytest.raises(ConfigError, match=r"\{version\} stands twice"):
         config_of("models/{version}/{version}.onnx")
+
+
+def test_a_change_adds_no_more_models_than_a_run_can_gate(
+    project: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that no pattern covers, and files that only move, are no new models."""
+    monkeypatch.setattr("tunegate.review.detect.MAX_NEW_MODELS", 2)
+    body = content(conv_model())
+    elsewhere: dict[str, bytes | None] = {f"other/{i}.onnx": b"" for i in range(5)}
+    changes, _ = after(project, {f"models/{i}.onnx": body for i in range(2)} | elsewhere)
+    assert len(changes.models) == 2
+    moved: dict[str, bytes | None] = {f"models/moved/{i}.onnx": body for i in range(3)}
+    gone: dict[str, bytes | None] = {f"models/{i}.onnx": None for i in range(2)}
+    assert len(after(project, moved | gone)[0].models) == 3
+    with pytest.raises(ConfigError, match=r"models: 3 new models, such as models/0.onnx; a change"):
+        after(project, {f"models/{i}.onnx": b"" for i in range(3)})

@@ -76,7 +76,7 @@ def detect(
     _add_unlisted(reader, revisions, base, head)
     own = as_written or config
     _check_globs(own, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
-    _check_number(own, base, head, config_name)
+    _check_number((config, base_config or config), base, head, config_name)
     if problems := model_settings.shape_problems(reader, config, base_config, own, head):
         raise config_error(
             [f"{config_name}: {problem}" for problem in problems], ConfigKey(config_name)
@@ -135,15 +135,15 @@ def detect(
     )
 
 
-def _check_number(config: Config, base: _Found, head: _Found, config_name: str) -> None:
-    """Raises ConfigError for more new models than any run could gate, before one is opened."""
-    if not base:
-        return
-    covered = model_settings.matching_paths(config, head.keys() - base.keys())
+def _check_number(configs: Sequence[Config], base: _Found, head: _Found, config_name: str) -> None:
+    """Raises ConfigError for more new models than any run could gate, before one is opened. A
+    change may move any number. Without a base, all are new."""
+    new = head.keys() - base.keys()
+    covered = {path for each in configs for path in model_settings.matching_paths(each, new)}
     more = len(covered) - len(base.keys() - head.keys())
-    if more > MAX_NEW_MODELS:
+    if base and more > MAX_NEW_MODELS:
         problem = (
-            f"{config_name}: models: {more:,} new models, such as {covered[0]}; a change may add "
+            f"{config_name}: models: {more:,} new models, such as {min(covered)}; a change may add "
             f"at most {MAX_NEW_MODELS:,}. Add them in several changes, or narrow the paths"
         )
         raise config_error([problem], ConfigKey(config_name))

@@ -457,3 +457,19 @@ def test_a_listing_with_another_digest_lists_nothing(project: Checkout) -> None:
     tracked = keep_directory(project, FILES)
     keep_listing(project, listing_of(FILES)).write_bytes(listing_of({"enc.onnx": NEW}))
     assert [note[:6] for note in after(project, {"models.dvc": tracked}).notes] == ["models"]
+
+
+def test_one_listing_is_not_read_for_thousands_of_directories(
+    project: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tunegate.system.git.dvc._MAX_LISTINGS_BYTES", 1)
+    keep_directory(project, FILES)
+    files: dict[str, bytes | None] = {
+        f"models/{name}.dvc": directory_file(listing_of(FILES), name) for name in ("a", "b")
+    }
+    changes = after(project, {**files, "models/other.onnx": None})
+    assert {change.path for change in changes.models} == {
+        "models/a/enc.onnx",
+        "models/a/sub/dec.onnx",
+    }
+    assert any(note.startswith("models/b (a directory that DVC keeps") for note in changes.notes)

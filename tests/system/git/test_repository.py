@@ -558,3 +558,13 @@ def test_attributes_above_the_model_are_a_change_where_they_convert_it(
     config = Config(models=(ModelConfig(path="**/*.onnx"),))
     changes = detect(GitModelReader(GitRepository(project.path)), revisions, config, config)
     assert len(changes.models) == found
+
+
+def test_a_revision_of_more_files_than_fit_into_memory_is_refused(
+    origin: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few trees, each ten times in the next, name billions of files."""
+    monkeypatch.setattr("tunegate.system.git.process._MAX_OUTPUT_BYTES", 1000)
+    origin.commit({f"{i}.txt": b"" for i in range(30)})
+    with pytest.raises(RevisionError, match=r"git \S+ prints over .* Compare commits with fewer"):
+        GitRepository(origin.path).files("HEAD")
