@@ -98,14 +98,15 @@ def test_no_starter_hides_behind_another_name() -> None:
 
 def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
     tree = ast.parse((ROOT / "plugin/tunegate/system/processes/interpreter.py").read_text())
-    calls = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call) and dotted(n.func) in {"subprocess.Popen", "subprocess.run"}
-    ]
-    assert len(calls) == 4
-    for call in calls:
-        assert ast.unparse(call.args[0]).startswith(COMMAND_LINES)
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    starters = {"subprocess.Popen", "subprocess.run"}
+    starts = [call for call in calls if dotted(call.func) in starters]
+    through_run = [call for call in calls if ast.unparse(call.func) == "_run"]
+    lines = [ast.unparse(call.args[0]) for call in (*starts, *through_run)]
+    lines.remove("line")  # what `_run` is given
+    assert len(starts) == 3 and len(lines) == 4
+    assert all(line.startswith(COMMAND_LINES) for line in lines)
+    for call in starts:
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}
         assert given["env"] in {"child_environment(variables)", "child_environment({})"}
         assert given["cwd"] == "_NOWHERE"

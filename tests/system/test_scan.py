@@ -50,7 +50,7 @@ def test_a_path_out_of_the_models_directory_is_refused(location: str) -> None:
     with pytest.raises(ModelError) as raised:
         data_files(model_with_data(location))
     wrong = "lies outside the model's directory"
-    if location.startswith("a"):
+    if location == "a/../w":
         wrong = "is named by a path with '..' in it"
     assert str(raised.value) == f"its external data file {location!r} {wrong}"
 

@@ -5,6 +5,7 @@ A few bytes become a large object each when parsed, and the parser itself has no
 """
 
 import hashlib
+import posixpath
 import re
 import time
 from collections import Counter
@@ -105,7 +106,8 @@ def data_files(model: bytes) -> tuple[str, ...]:
         is_inside = is_file and not path.is_absolute() and ".." not in path.parts
         if not is_inside or "\0" in name or len(name) > _MAX_PATH:
             wrong = "lies outside the model's directory"
-            if ".." in path.parts[1:]:  # behind a link it may lead anywhere
+            if ".." in path.parts and not posixpath.normpath(name).startswith(".."):
+                # behind a link it may lead anywhere
                 wrong = "is named by a path with '..' in it"
             raise ModelError(f"its external data file {name[:200]!r} {wrong}")
     return tuple(names)
