@@ -25,7 +25,6 @@ CHEAP = (
     "cache fsck",
     "cache gc",
     "cache compact",
-    "cache revoke",
     "cache pull",
     "cache push",
 )

@@ -69,7 +69,7 @@ def azure_main(world: World) -> Found:
     return Found(compared("azure-branch", world.shallow(head), head), world.at("main~1"))
 
 
-@situation(CIRCLECI, "a pull request whose target nobody knows", "where it left main")
+@situation(CIRCLECI, "a pull request of unknown target", "where it left main")
 def circleci_request(world: World) -> Found:
     head = world.at("topic")
     found = compared("circleci-pull-request", world.shallow(head), head)
