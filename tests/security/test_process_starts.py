@@ -104,7 +104,8 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
     through_run = [call for call in calls if ast.unparse(call.func) == "_run"]
     lines = [ast.unparse(call.args[0]) for call in (*starts, *through_run)]
     lines.remove("line")  # what `_run` is given
-    assert len(starts) == 3 and len(lines) == 4
+    assert len(starts) == 3
+    assert len(lines) == 4
     assert all(line.startswith(COMMAND_LINES) for line in lines)
     for call in starts:
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}
