@@ -133,7 +133,7 @@ class RevokeOptions(CacheOptions, frozen=True, kw_only=True):
     run: Annotated[str, Option("records from this CI run", "ID")] = ""
     since: Annotated[int | None, Option("records measured from then on", "DATE", date)] = None
     until: Annotated[
-        int | None, Option("records measured until the end of then", "DATE", end_of_date)
+        int | None, Option("records measured up to the end of that date", "DATE", end_of_date)
     ] = None
 
 
