@@ -49,8 +49,8 @@ SMALL = {
     "convs": lambda: conv_model(channels=64, out=64, size=14),
 }
 STARTED = (
-    "import sys; from pathlib import Path; from tunegate.runtimes.loading import bound_inference; "
-    "bound_inference(Path(sys.argv[1]), 1)(); print(open('/proc/self/status').read())"
+    "import sys; from pathlib import Path; from tunegate.runtimes.loading import bound_inferences; "
+    "bound_inferences(Path(sys.argv[1]), 1)[0](); print(open('/proc/self/status').read())"
 )
 PROGRAM = """
 #include "model.h"

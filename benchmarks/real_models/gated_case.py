@@ -27,7 +27,7 @@ from tunegate.models.reference.session import ReferenceSession
 from tunegate.ports import Repository
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply
-from tunegate.runtimes.loading import bound_inference
+from tunegate.runtimes.loading import bound_inferences
 from tunegate.system.output.artifact_file import ArtifactFile
 
 _LAUNCHES, _INFERENCES = 4, 20
@@ -132,7 +132,9 @@ def _measured(folder: Path) -> str:
     inputs = agree_on_inputs(*(ArtifactFile.read(side).inputs for side in sides))
     effects = []
     for seed in range(_LAUNCHES):
-        runs = [bound_inference(side, seed, own) for side, own in zip(sides, inputs, strict=True)]
+        runs = [
+            bound_inferences(side, seed, own)[0] for side, own in zip(sides, inputs, strict=True)
+        ]
         times: list[list[float]] = [[], []]
         for _ in range(_INFERENCES):
             for run, taken in zip(runs, times, strict=True):

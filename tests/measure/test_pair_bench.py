@@ -3,6 +3,7 @@
 import itertools
 import shutil
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -11,14 +12,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.measure.onnx_artifact import artifact
+from tests.support.models.unusual import model
 from tests.support.simulated.simulated_gpus import Simulate, gpu
 from tests.system.test_energy import zone
-from tunegate.artifacts.inputs import Files, InputRule, Integers
+from tunegate.artifacts.inputs import Files, InputRule, Integers, OneOf
 from tunegate.measure import bench_process as process
 from tunegate.measure import pair_bench
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import OutputSample, Sides, Start
-from tunegate.measure.bench_process import Devices
+from tunegate.measure.bench_process import Devices, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.ports import ProbeThresholds
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
@@ -243,3 +245,31 @@ def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None
     finally:
         running.close()
     assert 1 <= len(times) < 1_000_000
+
+
+# The inputs of one launch.
+
+
+def test_a_launch_has_its_inputs_in_turn_so_that_no_cache_holds_what_they_choose(
+    tmp_path: Path,
+) -> None:
+    """The model takes a thousand times as long for one value as for the other."""
+    nodes = """
+      yes = Constant<value = bool {1}>()
+      start = Constant<value = float {1.0}>()
+      y = Loop(trips, yes, start)<
+        body = step (int64 i, bool before, float a) => (bool after, float b) {
+          after = Identity(before)
+          b = Sin(a)
+        }
+      >
+    """
+    made = artifact(
+        tmp_path / "a", model(f"g (int64 trips) => (float y) {{ {nodes} }}"), (), "trips"
+    )
+    slow_or_fast = ArtifactTensor("trips", (), "int64", InputRule(OneOf((0, 20_000))))
+    start = start_of(made, 1, 0.0, 0.1, (slow_or_fast,))
+    with closing(Process(start, tmp_path / "log", {})) as process:
+        process.start()
+        times = process.block_ms(40)
+    assert max(times) > 10 * min(times)

@@ -49,7 +49,7 @@ from tunegate.runtimes.builder import (
     WrittenBuild,
     reference_builder,
 )
-from tunegate.runtimes.loading import bound_inference, load, operators_ms, titled_artifact
+from tunegate.runtimes.loading import bound_inferences, load, operators_ms, titled_artifact
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
 from tunegate.runtimes.requirements import require_installed
 from tunegate.runtimes.runtime import Inference, Step
@@ -78,7 +78,7 @@ def test_the_artifact_is_the_very_model_and_the_shapes_of_its_inputs(tmp_path: P
     assert (tmp_path / "b/model.onnx").read_bytes() == file.read_bytes()
     assert artifact.inputs[0].shape == (5, 16)
     assert artifact.outputs[0].shape[0] == 5
-    out = cast("list[np.ndarray[Any, Any]]", bound_inference(tmp_path / "b", seed=1)())[0]
+    out = cast("list[np.ndarray[Any, Any]]", bound_inferences(tmp_path / "b", seed=1)[0]())[0]
     assert out.shape == artifact.outputs[0].shape
     assert built(tmp_path, file, {"x": (6, 16)}, name="other").key != build.key
 
@@ -145,7 +145,7 @@ def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:
     onnx.save(conv_model(), file, save_as_external_data=True, location="m.data", size_threshold=0)
     assert built(tmp_path, file).error is None
     assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["artifact.json", "model.onnx"]
-    bound_inference(tmp_path / "b", seed=1)()
+    bound_inferences(tmp_path / "b", seed=1)[0]()
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def identity(into: Path, kind: int = TensorProto.FLOAT, runtime: str = "onnxrunt
     ids=TensorProto.DataType.Name,
 )
 def test_inputs_of_every_usual_type_are_made_up(tmp_path: Path, kind: int) -> None:
-    (made,) = outputs(bound_inference(identity(tmp_path, kind), seed=1))
+    (made,) = outputs(bound_inferences(identity(tmp_path, kind), seed=1)[0])
     assert made.dtype == helper.tensor_dtype_to_np_dtype(kind)
     assert made.shape == (2, 3)
 
@@ -366,7 +366,7 @@ def test_inputs_of_every_usual_type_are_made_up(tmp_path: Path, kind: int) -> No
 def test_the_rules_of_both_sides_take_the_place_of_the_artifacts_own(tmp_path: Path) -> None:
     artifact = identity(tmp_path, TensorProto.INT64)
     inputs = (ArtifactTensor("x", (2, 3), "int64", InputRule(Integers(7, 7))),)
-    (made,) = outputs(bound_inference(artifact, 1, inputs))
+    (made,) = outputs(bound_inferences(artifact, 1, inputs)[0])
     assert {*made.ravel().tolist()} == {7}
 
 
@@ -376,13 +376,36 @@ def test_the_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
         np.save(file, np.full((2, 3), number, np.float32))
     inputs = (ArtifactTensor("x", (2, 3), "float32", InputRule(Files(tuple(files), ("",) * 3))),)
     artifact = identity(tmp_path)
-    made = [outputs(bound_inference(artifact, 1, inputs, case))[0].max() for case in range(4)]
+    made = [outputs(bound_inferences(artifact, 1, inputs, case)[0])[0].max() for case in range(4)]
     assert made == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "device", "values", "count"),
+    [
+        ((2, 3), "cpu", None, 64),
+        ((64, 64), "cpu", None, 7),
+        ((512, 512), "cpu", None, 1),
+        ((2, 3), "cuda", None, 1),
+        ((2, 3), "cpu", "given", 1),
+    ],
+)
+def test_small_inputs_are_many_unless_they_are_given_or_on_a_device(
+    tmp_path: Path, shape: tuple[int, int], device: str, values: str | None, count: int
+) -> None:
+    artifact = identity(tmp_path)
+    made = ArtifactFile.read(artifact)
+    tensor = ArtifactTensor("y", shape, "float32")
+    msgspec.structs.replace(made, device=device, outputs=(tensor,)).write(artifact)
+    np.save(tmp_path / "given.npy", np.ones((2, 3), np.float32))
+    rule = InputRule(Files((str(tmp_path / f"{values}.npy"),), ("",))) if values else None
+    runs = bound_inferences(artifact, 1, (ArtifactTensor("x", (2, 3), "float32", rule),))
+    assert len({outputs(run)[0].tobytes() for run in runs}) == len(runs) == count
 
 
 def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:
     artifact = identity(tmp_path)
-    first, again, other = (outputs(bound_inference(artifact, seed))[0] for seed in (1, 1, 2))
+    first, again, other = (outputs(bound_inferences(artifact, seed)[0])[0] for seed in (1, 1, 2))
     assert (first == again).all()
     assert not (first == other).all()
 
@@ -400,7 +423,7 @@ def test_an_artifact_of_a_runtime_that_is_not_installed_is_told_as_that(tmp_path
     with pytest.raises(
         ConfigError, match=r"absent is not installed\. Installed: .*onnxruntime, .*tvm"
     ):
-        bound_inference(artifact, seed=1)
+        bound_inferences(artifact, seed=1)[0]
     with pytest.raises(ConfigError, match="absent"):
         titled_artifact(artifact)
 
@@ -408,8 +431,8 @@ def test_an_artifact_of_a_runtime_that_is_not_installed_is_told_as_that(tmp_path
 def test_a_launch_under_onnxruntime_starts_without_what_is_slow_to_import(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; import tunegate.runtimes.bench_worker;"
-        "from tunegate.runtimes.loading import bound_inference;"
-        "bound_inference(Path(sys.argv[1]), 1)(); print(*sys.modules)"
+        "from tunegate.runtimes.loading import bound_inferences;"
+        "bound_inferences(Path(sys.argv[1]), 1)[0](); print(*sys.modules)"
     )
     done = run_program([sys.executable, "-c", program, str(identity(tmp_path))], check=True)
     slow = {"onnx", "scipy", "tvm", "tvm_ffi", "boto3", "git", "importlib.metadata", "tunegate.ci"}

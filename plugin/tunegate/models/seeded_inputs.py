@@ -64,6 +64,11 @@ def cases_of(tensors: Iterable[RuledTensor]) -> int:
     return max([1, *(len(each.files) for each in values if isinstance(each, inputs.Files))])
 
 
+def has_given_values(tensors: Iterable[RuledTensor]) -> bool:
+    """Returns whether an input has values from files."""
+    return any(each.rule and isinstance(each.rule.values, inputs.Files) for each in tensors)
+
+
 def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
     values = tensor.rule.values if tensor.rule is not None else None
     if isinstance(values, inputs.Files):

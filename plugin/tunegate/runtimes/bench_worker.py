@@ -1,9 +1,11 @@
 """The fresh process of one side of a launch: loads, warms up, serves blocks of timings."""
 
 import gc
+import itertools
 import os
 import statistics
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +23,8 @@ _MIN_WARM_UP = 10
 _WINDOW = 5
 _STEADY = 0.02
 _MAX_WARM_UP_SECONDS = 30.0
-_loaded: list[Inference] = []
+_loaded: list[Iterator[Inference]] = []
+"""The inferences of the loaded artifact, in turn without end."""
 
 # The main thread's stack begins at a random address, and where a kernel's spilled registers lie on
 # it slows some processes for their whole life: by 7% in two of three, seen on a convolutional
@@ -65,17 +68,17 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     _pin(request.threads)
     source = Path(request.artifact), request.seed, request.inputs, request.case, request.libraries
     began = time.process_time()
-    run = loading.bound_inference(*source)
+    runs = loading.bound_inferences(*source)
     first_load_ms = 1e3 * (time.process_time() - began)
     load_ms = None
     if request.times_load:
-        del run  # so that the peak of memory is not that of two
-        run, load_ms = loading.timed_inference(*source)
+        del runs  # so that the peak of memory is not that of two
+        runs, load_ms = loading.timed_inferences(*source)
     if request.slowdown_percent:
-        run = _slow_down(run, request.slowdown_percent / 100)
-    _loaded.append(run)
+        runs = tuple(_slow_down(run, request.slowdown_percent / 100) for run in runs)
     before = _memory_bytes("RssAnon")
-    recent = _warm_up(run, request.warm_up_seconds)
+    recent = _warm_up(itertools.cycle(runs), request.warm_up_seconds)
+    _loaded.append(itertools.cycle(runs))  # both sides begin with the first input
     gc.disable()
     workspace_bytes = max(0, _memory_bytes("RssAnon") - before)
     return bench_messages.Ready(
@@ -125,12 +128,12 @@ def _pin(threads: int) -> None:
         os.sched_setaffinity(0, cores[-threads:])
 
 
-def _warm_up(run: Inference, seconds: float) -> float:
+def _warm_up(runs: Iterator[Inference], seconds: float) -> float:
     """Runs until the medians of the last windows agree, at most for `seconds`."""
     begin = time.monotonic()
     medians: list[float] = []
     while True:
-        times = [_once(run) for _ in range(_WINDOW)]
+        times = [_once(next(runs)) for _ in range(_WINDOW)]
         medians.append(statistics.median(times))
         took = time.monotonic() - begin
         last = medians[-3:]
@@ -140,18 +143,19 @@ def _warm_up(run: Inference, seconds: float) -> float:
             return statistics.median(medians[-3:])
 
 
-def _time(run: Inference, inferences: int, most_seconds: float) -> bench_messages.Timed:
+def _time(runs: Iterator[Inference], inferences: int, most_seconds: float) -> bench_messages.Timed:
     """Times inferences, at most for `most_seconds`: another process on the same cores can make one
     a thousand times longer. The first ones are thrown away, fewer of a slow model."""
     counter = time.perf_counter_ns
     began = counter()
     thrown_away = 0
     while thrown_away < _THROWN_AWAY and counter() - began < _THROWN_SECONDS * 1e9:
-        run()
+        next(runs)()
         thrown_away += 1
     until = counter() + int(most_seconds * 1e9)
     times: list[int] = []
     while len(times) < inferences:
+        run = next(runs)
         begin = counter()
         run()
         now = counter()

@@ -1,6 +1,7 @@
 """Loads an artifact with the runtime that it names, and imports no other."""
 
 import hashlib
+import math
 import statistics
 import time
 from collections import defaultdict
@@ -21,9 +22,10 @@ from tunegate.measure.bench_messages import (
     other_side,
 )
 from tunegate.models.operator_libraries import Libraries, library_files, select_by_digest
-from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.models.seeded_inputs import has_given_values, seeded_inputs
 from tunegate.runtimes.registry import is_watched, runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded, TimedLoaded, Watched
+from tunegate.system.clock import derive_seed
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, built_artifact
 
 _LOADS, _MAX_LOADING_MS = 5, 300.0
@@ -44,38 +46,62 @@ def titled_artifact(directory: Path) -> Build:
     return msgspec.structs.replace(build, title=runtime_named(build.runtime).title)
 
 
-def bound_inference(
+def bound_inferences(
     directory: Path,
     seed: int,
     inputs: Sequence[ArtifactTensor] = (),
     case: int | None = None,
     libraries: Libraries = (),
-) -> Inference:
-    """Returns a function that runs one inference on the inputs of `seed`, by these rules or the
-    artifact's own. Of given cases it takes `case`, or one that the seed chooses."""
+) -> tuple[Inference, ...]:
+    """Returns functions that run one inference each, to be called in turn. The first runs on the
+    inputs of `seed`, by these rules or the artifact's own, the others on more inputs where these
+    are small. Of given cases there is `case` alone, or the one that the seed chooses."""
     loaded, artifact = _load(directory, libraries)
-    return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed, case))
+    return _bind_in_turn(loaded, artifact, inputs or artifact.inputs, seed, case)
 
 
-def timed_inference(
+def timed_inferences(
     directory: Path,
     seed: int,
     inputs: Sequence[ArtifactTensor] = (),
     case: int | None = None,
     libraries: Libraries = (),
-) -> tuple[Inference, float]:
+) -> tuple[tuple[Inference, ...], float]:
     """Returns the same, and the least processor time of a few loads, from the files to the end of
     the first inference, in milliseconds. Call it in a process that has loaded the artifact before:
     then imports are no part of it. By the clock two equal models differ by a third on a busy
     machine."""
-    feed = seeded_inputs(inputs or ArtifactFile.read(directory).inputs, seed, case)
-    run, milliseconds = _timed_load(directory, libraries, feed)
+    artifact = ArtifactFile.read(directory)
+    feed = seeded_inputs(inputs or artifact.inputs, seed, case)
+    loaded, milliseconds = _timed_load(directory, libraries, feed)
     times = [milliseconds]
     while len(times) < _LOADS and sum(times) < _MAX_LOADING_MS:
-        del run  # first, so that the peak of memory is not that of two
-        run, milliseconds = _timed_load(directory, libraries, feed)
+        del loaded  # first, so that the peak of memory is not that of two
+        loaded, milliseconds = _timed_load(directory, libraries, feed)
         times.append(milliseconds)
-    return run, min(times)
+    return _bind_in_turn(loaded, artifact, inputs or artifact.inputs, seed, case), min(times)
+
+
+_MAX_TURN, _TURN_NUMBERS = 64, 2**15
+"""A launch has at most so many inputs in turn, and so many numbers in them and their outputs."""
+
+
+def _bind_in_turn(
+    loaded: Loaded,
+    artifact: ArtifactFile,
+    inputs: Sequence[ArtifactTensor],
+    seed: int,
+    case: int | None,
+) -> tuple[Inference, ...]:
+    """Returns inferences on inputs of their own. With one input for all, the caches would hold
+    each row of a table that is looked up, and the processor foresee each branch of a tree, unlike
+    in production. A device's inputs have one place. Values that the user gave stay one case."""
+    tensors = [*inputs, *artifact.outputs]
+    count = _TURN_NUMBERS // max(1, sum(math.prod(each.shape) for each in tensors))
+    if artifact.device != "cpu" or has_given_values(inputs):
+        count = 1
+    others = (derive_seed(seed, "turn", number) for number in range(1, min(_MAX_TURN, count)))
+    return tuple(loaded.bound(seeded_inputs(inputs, each, case)) for each in (seed, *others))
 
 
 _MAX_SAMPLED, _MAX_OUTPUTS = 4096, 64
@@ -116,11 +142,11 @@ def _number_of_word(word: object) -> float:
 
 def _timed_load(
     directory: Path, libraries: Libraries, feed: dict[str, Any]
-) -> tuple[Inference, float]:
+) -> tuple[Loaded, float]:
     began = time.process_time()
     loaded, _ = _load(directory, libraries)
-    run = loaded.bound(feed)
-    return run, 1e3 * (time.process_time() - began)
+    loaded.bound(feed)
+    return loaded, 1e3 * (time.process_time() - began)
 
 
 def operators_ms(

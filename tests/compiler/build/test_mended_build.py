@@ -33,7 +33,7 @@ from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.loading import bound_inference
+from tunegate.runtimes.loading import bound_inferences
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactTensor
 from tunegate.tune import compiler_protocol
@@ -300,7 +300,7 @@ def test_the_seed_of_a_run_is_in_no_build(first: tuple[Path, Build], tmp_path: P
 def test_a_compiled_model_is_timed_on_inputs_of_its_seed(first: tuple[Path, Build]) -> None:
     directory, _ = first
     one, again, other = (
-        cast("Any", bound_inference(directory, seed)())[0].numpy() for seed in (1, 1, 2)
+        cast("Any", bound_inferences(directory, seed)[0]())[0].numpy() for seed in (1, 1, 2)
     )
     assert (one == again).all()
     assert not (one == other).any()

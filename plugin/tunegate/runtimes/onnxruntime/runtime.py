@@ -73,12 +73,16 @@ class OnnxArtifact:
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._threads = directory / artifact.file, artifact.threads
+        self._has_run = False
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        return self._session.run(feed)
+        outputs = self._session.run(feed)
+        self._has_run = True
+        return outputs
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        self.run(feed)  # falls back first, so that the timed session is the one that runs
+        if not self._has_run:  # falls back first, so that the timed session is the one that runs
+            self.run(feed)
         return narrow_types.bind_inference(self._session.opened.session, feed)
 
     def watched(self, feed: Mapping[str, Any]) -> Watched:
