@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.models.reader import GitModelReader
 from tunegate.ports import TreeEntry
 from tunegate.review.detect import detect
+from tunegate.system.git import checkout
 from tunegate.system.git import process as git_process
 from tunegate.system.git import repository as git_module
 from tunegate.system.git.checkout import changes_bytes, conversions, is_safe
@@ -522,6 +524,31 @@ def test_files_of_attributes_and_of_pipelines_cost_no_process_each(origin: Check
     assert repository.conversions(commit, ["a/m.onnx"]) == {"a/m.onnx": "eol=crlf"}
     repository.stage_outputs(commit)
     assert repository.read_alone == 0
+
+
+def test_patterns_that_git_cannot_match_in_time_are_no_reason_to_take_bytes_as_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Git's matcher goes back for each `*`: 200 letters take it years."""
+    monkeypatch.setattr(checkout, "_MATCHING_SECONDS", 1)
+    line = b"*q" * 24 + b"z eol=crlf"
+    with pytest.raises(RevisionError, match="fewer asterisks"):
+        conversions({".gitattributes": line}, ["q" * 200 + ".bin"])
+
+
+def test_blobs_that_git_was_killed_over_are_not_empty(
+    origin: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = origin.commit({".gitattributes": b"* eol=crlf", "a.onnx": b""})
+    repository = GitRepository(origin.path)
+    killed = tmp_path / "bin" / "git"
+    killed.parent.mkdir()
+    batch = f'case "$*" in *--batch*) kill -9 $$;; esac; exec {shutil.which("git")} "$@"'
+    killed.write_text(f"#!/bin/sh\n{batch}\n")
+    killed.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{killed.parent}:{os.environ['PATH']}")
+    with pytest.raises(RevisionError, match="git cat-file failed, was killed"):
+        repository.conversions(commit, ["a.onnx"])
 
 
 def test_the_nearest_file_counts() -> None:

@@ -34,6 +34,8 @@ def tracked_above(git: GitProcess, path: str) -> str:
 # is rejected.
 
 ATTRIBUTES_FILE = ".gitattributes"
+_MATCHING_SECONDS = 30
+"""The time for all paths of a revision. Git takes exponential time for a pattern of many `*`."""
 _ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
 _UNTOLD = {"unspecified", "unset", "set"}
 _IDENT, _BY_CONTENT = "ident", "text=auto "
@@ -43,7 +45,8 @@ _AS_COMMITTED = {"utf-8", "utf8"}
 
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
     """Returns the attribute that converts each of these paths, such as `eol=crlf`, without
-    unconverted paths. `attributes` are the revision's `.gitattributes` by path."""
+    unconverted paths. `attributes` are the revision's `.gitattributes` by path. Raises
+    RevisionError if git cannot tell."""
     above = {str(p / ATTRIBUTES_FILE) for path in paths for p in PurePosixPath(path).parents}
     relevant = attributes.keys() & above
     if not relevant:
@@ -55,7 +58,17 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(attributes[path])
         lines = "".join(f"{path}\0" for path in paths).encode()
-        output = git.output("check-attr", "-z", "--stdin", *_ASKED, standard_input=lines) or b""
+        try:
+            output = git.answer(
+                *("check-attr", "-z", "--stdin", *_ASKED),
+                standard_input=lines,
+                limit_seconds=_MATCHING_SECONDS,
+            )
+        except RevisionError as error:
+            raise RevisionError(
+                f"{ATTRIBUTES_FILE}: git check-attr failed, or was stopped after "
+                f"{_MATCHING_SECONDS} s. Write its patterns with fewer asterisks."
+            ) from error
     words = output.decode("utf-8", "surrogateescape").split("\0")
     values: dict[str, dict[str, str]] = {}
     for path, name, value in zip(words[::3], words[1::3], words[2::3], strict=False):
@@ -120,7 +133,7 @@ class Trees:
         trees |= {each.decode(): path for (_, kind, each), path in entries if kind == b"tree"}
         unseen = [tree for tree in trees if tree not in self._sound]
         lines_in = "".join(f"{each}\n" for each in unseen).encode()
-        output = self._git.output("cat-file", "--batch", standard_input=lines_in) or b""
+        output = self._git.answer("cat-file", "--batch", standard_input=lines_in)
         position = 0
         for each in unseen:
             header = output[position : output.find(b"\n", position)]

@@ -74,11 +74,23 @@ class GitProcess:
         text = self.text(*arguments, limit_seconds=limit_seconds)
         return None if text is None else text.split("\n") if text else []
 
+    def answer(
+        self, *arguments: str, standard_input: bytes = b"", limit_seconds: float | None = None
+    ) -> bytes:
+        """Returns the output of a command that has no reason to fail. Raises RevisionError if it
+        does, or does not end in time."""
+        output = self.output(*arguments, standard_input=standard_input, limit_seconds=limit_seconds)
+        if output is None:
+            what = f"{self.root}: git {arguments[0]} failed, was killed or did not end"
+            raise RevisionError(f"{what} in {limit_seconds or _MAX_SECONDS:.0f} s. Run it again.")
+        return output
+
     def output(
         self,
         *arguments: str,
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
+        limit_seconds: float | None = None,
     ) -> bytes | None:
         """Returns the output of git with these additional settings, None if it fails or does not
         end. Raises RevisionError for one that is too long."""
@@ -86,7 +98,11 @@ class GitProcess:
         error = RevisionError(f"{what}. Compare commits with fewer files.")
         content = Bounded(_MAX_OUTPUT_BYTES, error)
         is_said = self.copy(
-            *arguments, into=content, standard_input=standard_input, settings=settings
+            *arguments,
+            into=content,
+            standard_input=standard_input,
+            settings=settings,
+            limit_seconds=limit_seconds,
         )
         return content.getvalue() if is_said else None
 
@@ -96,10 +112,13 @@ class GitProcess:
         into: Writer,
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
+        limit_seconds: float | None = None,
     ) -> bool:
         """Copies standard output into the writer piece by piece, and returns whether git
         succeeded."""
-        code, _ = _run_git(self.root, arguments, into, standard_input, settings or {})
+        code, _ = _run_git(
+            self.root, arguments, into, standard_input, settings, limit_seconds=limit_seconds
+        )
         return code == 0
 
     def complaint(self, *arguments: str) -> str:

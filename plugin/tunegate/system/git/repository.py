@@ -81,7 +81,7 @@ class GitRepository(GitEvents):
     def directories(self, revision: str) -> Mapping[str, str]:
         """Returns git's id of each directory, by path: equal ids mean equal contents. The root is
         `.`."""
-        entries = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
+        entries = self._git.answer("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
         lines = (line.partition(b"\t") for line in entries.split(b"\0") if line)
         trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
@@ -191,7 +191,7 @@ class GitRepository(GitEvents):
         if not few:
             return {}
         lines = "".join(f"{blob}\n" for blob in few).encode()
-        output = BytesIO(self._git.output("cat-file", "--batch", standard_input=lines) or b"")
+        output = BytesIO(self._git.answer("cat-file", "--batch", standard_input=lines))
         contents: dict[str, bytes] = {}
         for blob in few:
             output.readline()
