@@ -12,23 +12,29 @@ before. `--ceiling` is that of a waiver.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from tests.support.simulated.simulated_launches import (
-    FastBench,
     Gate,
     Noise,
+    Rng,
     Scenario,
     SimulatedBench,
     gates,
+    launch_of,
+    scaled,
 )
 
 from benchmarks.kit.command import command_line
 from benchmarks.kit.operating_scenarios import scenarios, synthetic
+from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
+from tunegate.decide.decision import within_spread
 from tunegate.decide.stalls import WANTED_BELOW_MS
+from tunegate.measure.pair_bench import block_size
 from tunegate.review.gate_rules import gate_at
 
 NEW = GateConfig()
@@ -68,6 +74,34 @@ def main() -> None:
             ),
             flush=True,
         )
+
+
+class FastBench(SimulatedBench):
+    """Makes launches of a fast model as the product does: of as many pairs as it asks for, with
+    blocks of 20 inferences and 50 ms. Recorded blocks that follow each other make one."""
+
+    def __init__(
+        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, rng: Rng
+    ) -> None:
+        super().__init__(noise, recorded, scenario, rng)
+        usual_ms = float(np.median(noise.times_ms))
+        self._block = block_size(usual_ms, usual_ms)
+        self.pair_seconds = 2 * self._block * usual_ms / 1000
+        self.start_seconds = 2 * noise.start_seconds
+        self._blocks = noise.times_ms.swapaxes(1, 2).reshape(len(noise.times_ms), 2, -1)
+
+    def launch(self, pairs: int) -> Launch:
+        most = math.ceil(self._block * pairs / self._blocks.shape[2])
+        at = (int(self._rng.integers(len(self._blocks))) + np.arange(most)) % len(self._blocks)
+        sides = self._blocks[at].swapaxes(0, 1).reshape(2, -1)[:, : self._block * pairs]
+        times = sides.reshape(2, pairs, self._block).swapaxes(0, 1).copy()
+        if self._scenario.inside is not None:
+            times[:, 1] = self._scenario.inside(times[None, :, 1])[0]
+        factors = self._scenario.factors(self.starts, self._rng)
+        self.starts += 1
+        self.within_spread = within_spread(*np.median(times, axis=2).T.tolist())
+        seconds = self.start_seconds + pairs * self.pair_seconds
+        return scaled(launch_of(times), *factors, seconds)
 
 
 HEAD = (

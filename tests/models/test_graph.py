@@ -502,6 +502,8 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
         *[
             ("TopK", 0),
             ("Dropout", 2),
+            ("Pow", 1),
+            ("CumSum", 1),
             ("TfIdfVectorizer", 0),
             ("com.microsoft.SparseToDenseMatMul", 0),
         ],

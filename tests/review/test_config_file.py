@@ -74,7 +74,7 @@ def test_a_file_is_read_as_utf_8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "null"])
 def test_an_empty_file_says_what_belongs_in_it(text: str) -> None:
-    assert refusal(text) == "empty. Run `tunegate init` to see what belongs in it."
+    assert refusal(text) == "empty. `tunegate init --force` writes one."
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _DIGEST = "digest"
 _MOST_BYTES = 512 * 1024 * 1024
 """Fifty measured models are about 10 MB. A file of an earlier job may have been anybody's."""
 _ANOTHER_OUT = "Choose another directory with --out."
+_OF_A_STEP = "It is written by an earlier step; pass its directory with --out."
 
 
 def seal(artifact: msgspec.Struct) -> bytes:
@@ -52,15 +53,13 @@ def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
         raise OutputError(message) from error
 
 
-def read(path: Path, kind: type[_Artifact]) -> _Artifact:
-    """Reads an artifact written by `write`. Raises ArtifactError."""
+def read(path: Path, kind: type[_Artifact], advice: str = _OF_A_STEP) -> _Artifact:
+    """Reads an artifact written by `write`. Raises ArtifactError, with the advice if there is
+    none."""
     try:
         return decode(read_regular(path, _MOST_BYTES), kind)
     except FileNotFoundError as error:
-        message = (
-            f"{path}: not found. It is written by an earlier step; pass its directory with --out."
-        )
-        raise ArtifactError(message) from error
+        raise ArtifactError(f"{path}: not found. {advice}") from error
     except (OSError, *NOT_JSON) as error:
         message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
         raise ArtifactError(message) from error

@@ -77,6 +77,7 @@ _CHOOSING: dict[str, _Places] = {
     **dict.fromkeys(("CategoryMapper", "DictVectorizer", "LabelEncoder", "OneHotEncoder"), _EACH),
     "Compress": slice(1, 2),
     "CropAndResize": slice(1, 4),
+    "CumSum": slice(1, 2),
     "DecoderAttention": (5, 11),
     "DecoderMaskedMultiHeadAttention": (3, 7),
     "DecoderMaskedSelfAttention": (3, 6),
@@ -92,6 +93,7 @@ _CHOOSING: dict[str, _Places] = {
     "NGramRepeatBlock": slice(0, 1),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
+    "Pow": slice(1, 2),  # an exponent of 2 or 3 costs a few products
     "QAttention": slice(5, 6),
     "QMoE": slice(1, 2),
     "QOrderedAttention": slice(17, 18),

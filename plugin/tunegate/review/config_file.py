@@ -74,9 +74,7 @@ def parse_config(text: str, where: str) -> Config:
     except YamlProblemError as error:
         raise _config_error(ConfigKey(where, line=error.line), str(error)) from error
     if content is None:
-        raise _config_error(
-            ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it."
-        )
+        raise _config_error(ConfigKey(where), "empty. `tunegate init --force` writes one.")
     try:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:

@@ -42,7 +42,7 @@ from tunegate_cache.stores.store import (
 )
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def unsigned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -52,14 +52,12 @@ def settings(root: Path, *, url: str | None = None, zone: str | None = None) -> 
     return Settings(repository=root, overrides=Overrides({"cache.url": url, "cache.zone": zone}))
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_directory_without_a_configuration_has_the_default_cache(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path))
     assert (admin.config.zone, admin.root, admin.signer) == ("main", tmp_path, None)
     assert admin.config.url == CacheConfig().url
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_the_cache_is_the_one_that_the_configuration_names(tmp_path: Path) -> None:
     text = f"models:\n  - path: m.onnx\ncache:\n  url: {tmp_path / 'shared'}\n"
     (tmp_path / "tunegate.yaml").write_text(text)
@@ -70,7 +68,6 @@ def test_the_cache_is_the_one_that_the_configuration_names(tmp_path: Path) -> No
     assert admin.groups("team") == ()
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_an_argument_counts_more_than_the_file(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path, url=str(tmp_path / "other"), zone="dev/me"))
     assert (admin.config.url, admin.config.zone) == (str(tmp_path / "other"), "dev/me")
@@ -81,7 +78,6 @@ def test_an_argument_counts_more_than_the_file(tmp_path: Path) -> None:
             open_cache_admin(settings(tmp_path, url=url))
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_the_password_of_an_address_is_not_shown(tmp_path: Path) -> None:
     """A store that is installed, such as one in Redis, may have one in its address."""
     admin = open_cache_admin(settings(tmp_path))
@@ -89,7 +85,6 @@ def test_the_password_of_an_address_is_not_shown(tmp_path: Path) -> None:
     assert msgspec.structs.replace(admin, config=config).location == "redis://***@host/0"
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_trusted_key_that_is_none_is_a_mistake_in_the_configuration(tmp_path: Path) -> None:
     text = "models:\n  - path: m.onnx\ncache:\n  trusted-keys: {main: [abc]}\n"
     (tmp_path / "tunegate.yaml").write_text(text)
@@ -97,7 +92,6 @@ def test_a_trusted_key_that_is_none_is_a_mistake_in_the_configuration(tmp_path: 
         open_cache_admin(settings(tmp_path))
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_cache_that_does_not_answer_ends_its_command_with_what_to_run() -> None:
     with (
         pytest.raises(EnvironmentUnfitError, match="tunegate cache doctor") as raised,
@@ -107,7 +101,6 @@ def test_a_cache_that_does_not_answer_ends_its_command_with_what_to_run() -> Non
     assert "s3://bucket does not answer (no route)" in str(raised.value)
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_cache_that_lets_one_wait_is_asked_twice(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path, url=str(tmp_path / "cache")))
     for zone in "abcd":
@@ -132,7 +125,6 @@ class Closed(MemoryStore):
         return super().names(prefix)
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_zone_that_its_owner_closed_stops_no_work_on_the_configured_ones(tmp_path: Path) -> None:
     admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=Closed())
     admin.store.write(f"{MAIN.prefix}idx/{'a' * 64}.idx", b"x")
@@ -154,7 +146,6 @@ class Overtaking(MemoryStore):
         super().move_pointer(name, body, expected)
 
 
-@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize(("times", "problem"), [(3, ""), (99, "main: nothing was revoked")])
 def test_a_revocation_counts_or_says_why_not(tmp_path: Path, times: int, problem: str) -> None:
     store = Overtaking()
@@ -273,7 +264,6 @@ class Gzip(MemoryStore):
         return gzip.compress(super().read(name))
 
 
-@pytest.mark.usefixtures("unsigned")
 def test_a_repair_deletes_nothing_that_only_a_gateway_damages(tmp_path: Path) -> None:
     store = Gzip()
     admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=store)
@@ -298,7 +288,7 @@ def test_what_a_compaction_holds_is_deleted_once_and_by_no_dry_run(shell: Shell)
 
 
 def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
-    assert "Run tunegate cache compact" in shell.shown("pin", code=2)
+    assert "if the zone is empty, tunegate warm." in shell.shown("pin", code=2)
     shell.publish("a")
     shell.cache("compact")
     (pin,) = shell.cache("pin")["pins"]

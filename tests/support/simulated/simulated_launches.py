@@ -10,9 +10,8 @@ import numpy.typing as npt
 from tunegate.artifacts.histogram import STEP, Histogram, histogram
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
-from tunegate.decide.decision import launch_effect, launch_noise, within_spread
+from tunegate.decide.decision import launch_effect, launch_noise
 from tunegate.decide.stalls import stalls_of
-from tunegate.measure.pair_bench import block_size
 from tunegate.measure.paired_launches import PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds
 
@@ -78,7 +77,7 @@ class SimulatedBench:
         last = self._next()[-1]
         factors = self._scenario.factors(self.starts, self._rng)
         self.starts += 1
-        return _scaled(last, *factors, self._noise.seconds)
+        return scaled(last, *factors, self._noise.seconds)
 
     def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for number in range(count):
@@ -86,40 +85,12 @@ class SimulatedBench:
             base, head = self._scenario.factors(self.starts, self._rng)
             self.starts += 1
             start = self._noise.start_seconds * (1.25 if number % 4 == 0 else 1.0)
-            seen = [_scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in analyses]
+            seen = [scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in analyses]
             yield next((each for each in seen if not _is_far(each, far)), seen[-1])
 
     def _next(self) -> Sequence[Launch]:
         self._at = (self._at + 1) % len(self._recorded)
         return self._recorded[self._at]
-
-
-class FastBench(SimulatedBench):
-    """Makes launches of a fast model as the product does: of as many pairs as it asks for, with
-    blocks of 20 inferences and 50 ms. Recorded blocks that follow each other make one."""
-
-    def __init__(
-        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, rng: Rng
-    ) -> None:
-        super().__init__(noise, recorded, scenario, rng)
-        usual_ms = float(np.median(noise.times_ms))
-        self._block = block_size(usual_ms, usual_ms)
-        self.pair_seconds = 2 * self._block * usual_ms / 1000
-        self.start_seconds = 2 * noise.start_seconds
-        self._blocks = noise.times_ms.swapaxes(1, 2).reshape(len(noise.times_ms), 2, -1)
-
-    def launch(self, pairs: int) -> Launch:
-        most = math.ceil(self._block * pairs / self._blocks.shape[2])
-        at = (int(self._rng.integers(len(self._blocks))) + np.arange(most)) % len(self._blocks)
-        sides = self._blocks[at].swapaxes(0, 1).reshape(2, -1)[:, : self._block * pairs]
-        times = sides.reshape(2, pairs, self._block).swapaxes(0, 1).copy()
-        if self._scenario.inside is not None:
-            times[:, 1] = self._scenario.inside(times[None, :, 1])[0]
-        factors = self._scenario.factors(self.starts, self._rng)
-        self.starts += 1
-        self.within_spread = within_spread(*np.median(times, axis=2).T.tolist())
-        seconds = self.start_seconds + pairs * self.pair_seconds
-        return _scaled(launch_of(times), *factors, seconds)
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -190,7 +161,7 @@ def launch_of(times: Times) -> Launch:
     )
 
 
-def _scaled(launch: Launch, base: float, head: float, seconds: float) -> Launch:
+def scaled(launch: Launch, base: float, head: float, seconds: float) -> Launch:
     effect = math.log(head / base)
     first = launch.first_ms and (launch.first_ms[0] * base, launch.first_ms[1] * head)
     return msgspec.structs.replace(

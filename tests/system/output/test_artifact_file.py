@@ -113,6 +113,12 @@ def test_a_file_that_was_not_built_is_not_loaded(name: str, tmp_path: Path) -> N
         built_artifact(tmp_path / "a")
 
 
+def test_a_directory_above_an_artifact_is_told_from_one(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    with pytest.raises(ArtifactError, match=r"artifact\.json: not found.*name such a directory\.$"):
+        built_artifact(tmp_path)
+
+
 def test_an_artifact_with_a_link_is_refused(tmp_path: Path) -> None:
     key_of(tmp_path / "a", b"code")
     (tmp_path / "secret").write_bytes(b"code")

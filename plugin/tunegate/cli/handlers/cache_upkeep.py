@@ -291,7 +291,8 @@ def pin(options: cache.PinOptions) -> int:
     if not pins:
         zones = ", ".join(_zones(admin))
         message = (
-            f"nothing to pin in zone {zones} of {admin.location}. Run tunegate cache compact first."
+            f"nothing to pin in zone {zones} of {admin.location}. "
+            "Run tunegate cache compact first, and before it, if the zone is empty, tunegate warm."
         )
         raise ConfigError(message)
     path = write_pins(admin.root, pins)

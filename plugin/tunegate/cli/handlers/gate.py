@@ -193,7 +193,8 @@ def _judge_shards(
 def confirm(options: ConfirmOptions) -> int:
     """Writes verdict.json to `--out`. Raises ArtifactError."""
     settings = options.settings
-    first, second = (artifact_io.read(Path(each), Verdict) for each in options.verdicts)
+    advice = "Name the verdict.json of each machine."
+    first, second = (artifact_io.read(Path(each), Verdict, advice) for each in options.verdicts)
     verdict = decide_gate.confirm(first, second)
     with judged_output(settings.out, "confirm") as out:
         artifact_io.write(out.path / "verdict.json", verdict)

@@ -18,6 +18,7 @@ from tunegate.errors import ArtifactError, OutputError
 from tunegate.ports import Shipping
 
 ARTIFACT_FILE = "artifact.json"
+_NAME_ONE = "An artifact is a directory that holds this file: name such a directory."
 _INPUTS = "inputs"
 """The directory of an artifact for arrays that the user gave."""
 
@@ -64,7 +65,7 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
         """Reads the file. Raises ArtifactError."""
-        artifact = artifact_io.read(directory / ARTIFACT_FILE, cls)
+        artifact = artifact_io.read(directory / ARTIFACT_FILE, cls, _NAME_ONE)
         inputs = tuple(_make_absolute(tensor, directory) for tensor in artifact.inputs)
         return msgspec.structs.replace(artifact, inputs=inputs)
 
