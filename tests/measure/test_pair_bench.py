@@ -273,3 +273,18 @@ def test_a_launch_has_its_inputs_in_turn_so_that_no_cache_holds_what_they_choose
         process.start()
         times = process.block_ms(40)
     assert max(times) > 10 * min(times)
+
+
+@pytest.mark.parametrize(("numbers", "least", "most"), [(1, 1, 1.1), (8_000_000, 30, 70)])
+def test_the_memory_that_running_adds_is_that_of_the_first_inference_too(
+    tmp_path: Path, numbers: int, least: float, most: float
+) -> None:
+    nodes = f"""
+      size = Constant<value = int64[1] {{{numbers}}}>()
+      wide = Expand(x, size)
+      y = ReduceSum(wide)
+    """
+    made = artifact(tmp_path / "a", model(f"g (float[1] x) => (float[1] y) {{ {nodes} }}"), (1,))
+    with closing(Process(start_of(made, 1), tmp_path / "log", {})) as process:
+        process.start()
+    assert least <= process.workspace_bytes / 2**20 <= most

@@ -72,9 +72,9 @@ class ProfileBoth(msgspec.Struct, frozen=True, tag="profile-both"):
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
-    resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
-    the system does not say. `load_ms` is the processor's time to load, None if not asked for;
-    `first_load_ms` that of the first load, with the imports that it needs."""
+    resident memory so far, `workspace_bytes` what running added to the loaded artifact, at least 1
+    MiB; 0 if the system does not say. `load_ms` is the processor's time to load, None if not asked
+    for; `first_load_ms` that of the first load, with the imports that it needs."""
 
     milliseconds: float
     peak_bytes: int = 0

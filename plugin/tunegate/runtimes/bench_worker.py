@@ -23,6 +23,8 @@ _MIN_WARM_UP = 10
 _WINDOW = 5
 _STEADY = 0.02
 _MAX_WARM_UP_SECONDS = 30.0
+_LEAST_WORKSPACE_BYTES = 2**20
+"""Less counts as this: a few pages more or less are no growth."""
 _loaded: list[Iterator[Inference]] = []
 """The inferences of the loaded artifact, in turn without end."""
 
@@ -70,17 +72,20 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     began = time.process_time()
     runs = loading.bound_inferences(*source)
     first_load_ms = 1e3 * (time.process_time() - began)
+    before = _memory_bytes("RssAnon")
+    runs[0]()
+    workspace_bytes = _added_bytes(before)
     load_ms = None
     if request.times_load:
         del runs  # so that the peak of memory is not that of two
         runs, load_ms = loading.timed_inferences(*source)
     if request.slowdown_percent:
         runs = tuple(_slow_down(run, request.slowdown_percent / 100) for run in runs)
-    before = _memory_bytes("RssAnon")
     recent = _warm_up(itertools.cycle(runs), request.warm_up_seconds)
     _loaded.append(itertools.cycle(runs))  # both sides begin with the first input
     gc.disable()
-    workspace_bytes = max(0, _memory_bytes("RssAnon") - before)
+    if not request.times_load:  # what the loads before have freed may be in use again
+        workspace_bytes = _added_bytes(before)
     return bench_messages.Ready(
         recent, _memory_bytes("VmHWM"), workspace_bytes, load_ms, first_load_ms
     )
@@ -110,6 +115,11 @@ def _slow_down(run: Inference, share: float) -> Inference:
         return output
 
     return slower
+
+
+def _added_bytes(before: int) -> int:
+    """Returns the memory that running has added since then; 0 on other systems than Linux."""
+    return before and max(_LEAST_WORKSPACE_BYTES, _memory_bytes("RssAnon") - before)
 
 
 def _memory_bytes(kind: str) -> int:

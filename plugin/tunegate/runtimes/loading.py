@@ -145,7 +145,7 @@ def _timed_load(
 ) -> tuple[Loaded, float]:
     began = time.process_time()
     loaded, _ = _load(directory, libraries)
-    loaded.bound(feed)
+    loaded.bound(feed)()
     return loaded, 1e3 * (time.process_time() - began)
 
 

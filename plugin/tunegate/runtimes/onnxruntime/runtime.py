@@ -81,9 +81,20 @@ class OnnxArtifact:
         return outputs
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        if not self._has_run:  # falls back first, so that the timed session is the one that runs
-            self.run(feed)
-        return narrow_types.bind_inference(self._session.opened.session, feed)
+        """Opens the session, and leaves all memory that an inference takes to the first one. That
+        one may fall back to another session, which is then the one that is timed."""
+        session = self._session
+        inference: Callable[[], object] | None = None
+
+        def infer() -> object:
+            nonlocal inference
+            if inference is None:
+                if not self._has_run:
+                    self.run(feed)
+                inference = narrow_types.bind_inference(session.opened.session, feed)
+            return inference()
+
+        return infer
 
     def watched(self, feed: Mapping[str, Any]) -> Watched:
         # Reads the graph with the `onnx` package, which would double the time to start.
