@@ -25,7 +25,7 @@ from tunegate.review.detect import detect
 from tunegate.system.git import checkout
 from tunegate.system.git import process as git_process
 from tunegate.system.git import repository as git_module
-from tunegate.system.git.checkout import changes_bytes, conversions, is_safe
+from tunegate.system.git.checkout import changes_bytes, conversions, is_safe, pattern_of
 from tunegate.system.git.repository import GitRepository
 
 
@@ -324,6 +324,17 @@ def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
     )
 
 
+@pytest.mark.usefixtures("no_git_lfs")
+def test_a_name_that_git_lfs_takes_for_patterns_is_not_given_to_it(project: Checkout) -> None:
+    body = pointer_files.lfs_pointer_to(BODY)
+    commit = project.commit({"a,b [1].onnx": body})
+    stored = msgspec.structs.replace(
+        version(commit, "a,b [1].onnx"), storage="lfs", size_bytes=len(body)
+    )
+    with pytest.raises(ModelError, match=rf"Run: git lfs fetch origin {commit}$"):
+        GitRepository(project.path).content(stored)
+
+
 def test_git_lfs_is_asked_for_what_is_not_here(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,6 +535,18 @@ def test_files_of_attributes_and_of_pipelines_cost_no_process_each(origin: Check
     assert repository.conversions(commit, ["a/m.onnx"]) == {"a/m.onnx": "eol=crlf"}
     repository.stage_outputs(commit)
     assert repository.read_alone == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "m[1]", "a*b", "#x", "!x", 'q"t', 'q" t', "b\\s h", "t\tx"]
+)
+@pytest.mark.parametrize("directory", ["", "models/"])
+def test_the_line_that_is_advised_leaves_that_file_alone(directory: str, name: str) -> None:
+    path, other = f"{directory}{name}.onnx", f"{directory}deep/{name}.onnx"
+    file, pattern = pattern_of(path)
+    lines = {f"{directory}.gitattributes": b"*.onnx eol=crlf", ".gitattributes": b"* eol=crlf"}
+    advised = f"\n{pattern} -text -ident !working-tree-encoding".encode()
+    assert conversions({**lines, file: lines[file] + advised}, [path, other]).keys() == {other}
 
 
 def test_patterns_that_git_cannot_match_in_time_are_no_reason_to_take_bytes_as_committed(

@@ -1,5 +1,6 @@
 import compileall
 import os
+import sys
 from pathlib import Path
 
 import psutil
@@ -132,7 +133,7 @@ def test_a_variable_that_forbids_it_is_a_warning_until_the_command_was_run(place
     found = present(bytecode_check(PACKAGE, forbidding))
     assert found.ok
     assert found.warns
-    assert found.detail.endswith(f"Run: python -m compileall -q {place}")
+    assert found.detail.endswith(f"Run: {sys.executable} -m compileall -q {place}")
     assert compileall.compile_dir(place, quiet=1)
     again = present(bytecode_check(PACKAGE, forbidding))
     assert (again.warns, again.detail) == (False, f"kept for {PACKAGE}")

@@ -1,5 +1,6 @@
 """Files of a checkout that git tracks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -81,6 +82,25 @@ def is_safe(path: str) -> bool:
     """Returns whether a tree's path stays below its root: a crafted tree may hold any name."""
     parts = PurePosixPath(path).parts
     return not path.startswith("/") and not {"..", ".git"} & {part.casefold() for part in parts}
+
+
+_GLOB = re.compile(r"[\\*?\[]")
+_QUOTED = re.compile(r"""[\\"]""")
+_ESCAPES = {ord("\n"): r"\n", ord("\t"): r"\t", ord("\r"): r"\r"}
+
+
+def pattern_of(path: str) -> tuple[str, str]:
+    """Returns the file of attributes whose last line decides about this path, and the pattern of
+    it alone: relative to that file, and in quotes where gitattributes(5) wants them."""
+    directory, _, name = path.rpartition("/")
+    pattern = f"/{_GLOB.sub(_escape, name)}"
+    if re.search(r"\s", name):
+        pattern = f'"{_QUOTED.sub(_escape, pattern).translate(_ESCAPES)}"'
+    return f"{directory}/{ATTRIBUTES_FILE}".lstrip("/"), pattern
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
 
 
 def changes_bytes(attribute: str, content: bytes) -> bool:

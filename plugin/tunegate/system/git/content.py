@@ -77,6 +77,9 @@ def missing(revision: str, path: str) -> str:
     return f"{path}: not in {revision[:12]}, or its content cannot be fetched."
 
 
+_LFS_PATTERN = re.compile(r"[\\*?\[\],!#]|^\s|\s$")
+
+
 def _copy_from_lfs(
     git: GitProcess,
     content: bytes,
@@ -87,7 +90,10 @@ def _copy_from_lfs(
     """Copies an LFS file. The advice names the revision: `git lfs pull` fetches the head's files,
     not the base's."""
     path, oid = version.path, pointer.digest
-    what = f"origin {version.revision} --include={shlex.quote(path)}"
+    # Git LFS takes a pattern, and several of them between commas.
+    is_pattern = _LFS_PATTERN.search(path) is not None
+    what = f"origin {version.revision}"
+    what = what if is_pattern else f"{what} --include={shlex.quote(path)}"
     sink = _Checked(into, pointer)
     source = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
     if source is not None:

@@ -257,10 +257,11 @@ class GitRepository(GitEvents):
     def _refuse_converted(self, revision: str, files: Mapping[str, Path]) -> None:
         for path, attribute in self.conversions(revision, list(files)).items():
             if checkout.changes_bytes(attribute, files[path].read_bytes()):
+                file, pattern = checkout.pattern_of(path)
                 message = (
                     f"{path}: a checkout does not get the committed bytes "
                     f"({checkout.ATTRIBUTES_FILE}: {attribute}). "
-                    f"Add the line: {path} -text -ident !working-tree-encoding"
+                    f"Add the last line of {file}: {pattern} -text -ident !working-tree-encoding"
                 )
                 raise ModelError(message)
 

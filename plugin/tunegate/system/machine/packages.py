@@ -1,6 +1,7 @@
 """Installed packages: their versions, and whether Python keeps their byte code."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -40,5 +41,6 @@ def bytecode_check(package: str, variables: Mapping[str, str] = os.environ) -> H
         return HealthCheck("bytecode", ok=True, detail=f"kept for {package}")
     if not variables.get(_NEVER) and os.access(place, os.W_OK):
         return HealthCheck("bytecode", ok=True, detail=f"kept once {package} is imported")
-    advice = f"every process compiles {package} anew, for seconds. Run: python -m compileall -q"
-    return HealthCheck("bytecode", ok=True, detail=f"{advice} {place}", warns=True)
+    command = shlex.join([sys.executable, "-m", "compileall", "-q", str(place)])
+    advice = f"every process compiles {package} anew, for seconds. Run: {command}"
+    return HealthCheck("bytecode", ok=True, detail=advice, warns=True)
