@@ -284,7 +284,8 @@ def test_the_weights_beside_a_large_model_are_in_its_digests(tmp_path: Path) -> 
 
 
 def test_a_model_of_over_two_gib_is_prepared_with_its_weights_in_a_file(tmp_path: Path) -> None:
-    """The numbers never pass through one message, which ends at two GiB; a hole stays a hole."""
+    """The numbers never pass through one message, which ends at two GiB; a hole stays a hole, and
+    two links to one file one file."""
     there = tmp_path / "there"
     there.mkdir()
     model = matmul_model(seed=3)
@@ -293,13 +294,14 @@ def test_a_model_of_over_two_gib_is_prepared_with_its_weights_in_a_file(tmp_path
     small_bytes = small.raw_data
     lay_out(small, "w.bin").external_data.add(key="offset", value=str(OVER_TWO_GIB))
     huge = onnx.TensorProto(name="huge", data_type=1, dims=[OVER_TWO_GIB // 4])
-    model.graph.initializer.append(lay_out(huge, "w.bin"))
+    model.graph.initializer.append(lay_out(huge, "same.bin"))
     huge_length = model.graph.initializer[1].external_data.add(key="length")
     huge_length.value = str(OVER_TWO_GIB)
     (there / "m.onnx").write_bytes(model.SerializeToString())
     with (there / "w.bin").open("wb") as file:
         file.seek(OVER_TWO_GIB)
         file.write(small_bytes)
+    (there / "same.bin").hardlink_to(there / "w.bin")
 
     found = prepare(there / "m.onnx", shapes={}, into=tmp_path / "p", path="m.onnx")
     assert found.weights is not None

@@ -1,8 +1,9 @@
 from pathlib import Path
 
+import onnx
 import pytest
 
-from tests.support.models.external_data import model_with_data
+from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.errors import MeasurementError, ModelError
@@ -43,6 +44,19 @@ def test_models_that_differ_in_their_data_files_alone_are_two_versions(tmp_path:
     assert base.external != head.external
     assert not pair.are_same()
     assert (pair.export_model(head, tmp_path / "work").parent / "w.bin").read_text() == "new"
+
+
+def test_a_data_file_may_be_named_twice_and_is_no_model(tmp_path: Path) -> None:
+    twice = onnx.load_from_string(model_with_data("w"))
+    lay_out(twice.graph.initializer.add(name="v"), "./w")
+    save(twice, tmp_path / "m.onnx")
+    (tmp_path / "w").write_text("w")
+    (tmp_path / "own.onnx").write_bytes(model_with_data("own.onnx"))
+    pair = FilePair(tmp_path / "m.onnx", tmp_path / "own.onnx")
+    copy = pair.export_model(pair.version("base", "m.onnx"), tmp_path / "base")
+    assert (copy.parent / "w").read_text() == "w"
+    with pytest.raises(ModelError, match=r"own\.onnx: its external data file is itself"):
+        pair.export_model(pair.version("head", "m.onnx"), tmp_path / "head")
 
 
 @pytest.mark.parametrize("linked", ["w/w.bin", "w"])

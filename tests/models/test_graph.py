@@ -1,7 +1,7 @@
 """Models with the same graph."""
 
+import resource
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from tunegate.errors import ModelError
 from tunegate.models.graph import graph_digest, operator_of, outline_of
 from tunegate.models.kernel_digest import kernel_digest, without_weights
 from tunegate.models.light_models import seeded_light
-from tunegate.models.preparation import opened_data, take_in
+from tunegate.models.preparation import DataFiles, take_in
 from tunegate.system.onnx_scan import data_files
 
 
@@ -340,8 +340,7 @@ def laid_out(**where: str) -> TensorProto:
 def with_data(model: bytes, directory: Path) -> onnx.ModelProto:
     data_files(model)
     proto: onnx.ModelProto = onnx.ModelProto.FromString(model)
-    with ExitStack() as stack:
-        take_in(proto, opened_data(proto, directory, stack))
+    take_in(proto, DataFiles(proto, directory))
     return proto
 
 
@@ -352,6 +351,21 @@ def test_data_of_a_branch_are_taken_in(tmp_path: Path) -> None:
         (tensor,) = attribute.g.initializer
         assert numpy_helper.to_array(tensor).tolist() == NUMBERS.tolist()
         assert not tensor.external_data
+
+
+def test_a_model_may_have_more_data_files_than_a_process_may_open(tmp_path: Path) -> None:
+    names = [f"{i}.bin" for i in range(100)]
+    tensors = [lay_out(numpy_helper.from_array(NUMBERS, name), name) for name in names]
+    for name in names:
+        (tmp_path / name).write_bytes(NUMBERS.tobytes())
+    model = helper.make_model(helper.make_graph([], "g", [], [], tensors)).SerializeToString()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 20, hard))
+    try:
+        proto = with_data(model, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert all(each.raw_data == NUMBERS.tobytes() for each in proto.graph.initializer)
 
 
 def test_a_model_without_data_files_stays_as_it_is(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import conv_model, model_of, save
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, UnreadModelError
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.system import onnx_scan
 from tunegate.system.onnx_scan import data_files, parsed_model
@@ -41,6 +41,18 @@ def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
         helper.make_attribute("many", [lay_out(TensorProto(name="t"), "list.bin")])
     )
     assert data_files(model.SerializeToString()) == ("function.bin", "list.bin")
+
+
+def test_more_data_files_than_are_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_scan, "_MAX_DATA_FILES", 1)
+    model = onnx.load_from_string(model_with_data("w"))
+    lay_out(model.graph.initializer.add(name="same"), "w")
+    assert data_files(model.SerializeToString()) == ("w",)
+    lay_out(model.graph.initializer.add(name="other"), "v")
+    with pytest.raises(
+        UnreadModelError, match=r"^it names 2 data files, more than 1: keep several"
+    ):
+        data_files(model.SerializeToString())
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,12 @@ class FilePair:
         file = self._files[version.revision]
         into.mkdir(parents=True, exist_ok=True)
         copy = Path(shutil.copy(file, into / file.name))
-        for name in self._data_files(file):
-            (into / name).parent.mkdir(parents=True, exist_ok=True)
-            with _open(file, name) as data, (into / name).open("xb") as target:
-                shutil.copyfileobj(data, target)
+        for target in dict.fromkeys(into / name for name in self._data_files(file)):
+            if target == copy:
+                raise ModelError(f"{file}: its external data file is itself. Export it again.")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _open(file, str(target.relative_to(into))) as data, target.open("xb") as into_file:
+                shutil.copyfileobj(data, into_file)
         return copy
 
     def _digest(self, file: Path) -> str:

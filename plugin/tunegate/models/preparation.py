@@ -6,8 +6,8 @@ compilers on demand.
 
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -84,13 +84,12 @@ def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[P
     `proto` does not get the weights. Returns both paths."""
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
-    with ExitStack() as stack:
-        data = opened_data(proto, directory, stack)
-        if proto.ByteSize() + _bytes_in(proto, data) < PROTOBUF_LIMIT_BYTES:
-            take_in(proto, data)
-            save(proto, file)
-        else:
-            save_beside(proto, data, file)
+    data = DataFiles(proto, directory)
+    if proto.ByteSize() + _bytes_in(proto, data) < PROTOBUF_LIMIT_BYTES:
+        take_in(proto, data)
+        save(proto, file)
+    else:
+        save_beside(proto, data.sizes_bytes, data.open, file)
     return file, weights_of(file)
 
 
@@ -177,49 +176,53 @@ def _first_line(error: Exception) -> str:
 
 # Moves the numbers of tensors from data files into the model, wherever in it a tensor is.
 
-_Data = Mapping[str, BinaryIO]
-"""Open data files, by their names in the model."""
+
+class DataFiles:
+    """The data files of a model, by their names in it. Each is open only while it is read: a model
+    may have more of them than a process may open."""
+
+    def __init__(self, proto: onnx.ModelProto, directory: Path) -> None:
+        """Raises ModelError if one is missing."""
+        self._directory = directory
+        self.sizes_bytes: dict[str, int] = {}
+        for tensor in filter(is_external, tensors_in(proto)):
+            name = _entries(tensor).get("location", "")
+            if name not in self.sizes_bytes:
+                with self.open(name) as file:
+                    self.sizes_bytes[name] = os.fstat(file.fileno()).st_size
+
+    def open(self, name: str) -> BinaryIO:
+        file = opened_inside(self._directory, name) if name else None
+        if file is None:
+            message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
+            raise UnreadModelError(message)
+        return file
 
 
-def take_in(proto: onnx.ModelProto, data: _Data) -> None:
+def take_in(proto: onnx.ModelProto, data: DataFiles) -> None:
     """Puts the numbers of data files into the model."""
     for tensor in filter(is_external, tensors_in(proto)):
         name, offset, size_bytes = _place(tensor, data)
-        data[name].seek(offset)
-        tensor.raw_data = data[name].read(size_bytes)
+        with data.open(name) as file:
+            file.seek(offset)
+            tensor.raw_data = file.read(size_bytes)
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
 
 
-def opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
-    """Opens the data files for the lifetime of the stack. Raises ModelError if one is missing."""
-    files: dict[str, BinaryIO] = {}
-    for tensor in filter(is_external, tensors_in(proto)):
-        name = _entries(tensor).get("location", "")
-        if name in files:
-            continue
-        file = opened_inside(directory, name) if name else None
-        if file is None:
-            message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
-            raise UnreadModelError(message)
-        files[name] = stack.enter_context(file)
-    return files
-
-
-def _bytes_in(proto: onnx.ModelProto, data: _Data) -> int:
+def _bytes_in(proto: onnx.ModelProto, data: DataFiles) -> int:
     """Returns the bytes of all numbers in data files. Raises ModelError if a file is too short."""
     return sum(_place(tensor, data)[2] for tensor in filter(is_external, tensors_in(proto)))
 
 
-def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
+def _place(tensor: onnx.TensorProto, data: DataFiles) -> tuple[str, int, int]:
     """Returns the file of a tensor's numbers, their offset and their size in bytes, which follows
     from the shape where none is stated. Raises ModelError if the file is too short."""
     entries = _entries(tensor)
     name = entries.get("location", "")
-    size_bytes = os.fstat(data[name].fileno()).st_size
     offset = int(entries.get("offset") or 0)
     length = int(entries.get("length") or 0) or _bytes_of_numbers(tensor)
-    if offset + length > size_bytes:
+    if offset + length > data.sizes_bytes[name]:
         raise ModelError(f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does")
     return name, offset, length
 

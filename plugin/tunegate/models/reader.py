@@ -187,7 +187,13 @@ class GitModelReader:
         return self._md5s[key] == md5
 
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
-        return {entry.path: entry for entry in self._repository.files(revision)}
+        files: dict[str, TreeEntry] = {}
+        for entry in self._repository.files(revision):
+            # What is not UTF-8 comes escaped, so that two files may have one name.
+            other = files.get(entry.path)
+            blobs = entry.blob if other is None else f"{other.blob}+{entry.blob}"
+            files[entry.path] = TreeEntry(entry.path, blobs, entry.kind)
+        return files
 
     def _scan(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
         """Returns the content and its data files. Rejected content is read once: that may be

@@ -3,7 +3,7 @@
 import errno
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,15 +33,22 @@ def _fits_one_file(proto: onnx.ModelProto) -> bool:
         return False
 
 
-def save_beside(proto: onnx.ModelProto, data: Mapping[str, BinaryIO], file: Path) -> None:
-    """Saves a model whose tensors are in these data files (by their names in it), with one file
-    beside it that has them all. No number passes through the model."""
-    weights, begins = _weights_of(file), dict[str, int]()
+def save_beside(
+    proto: onnx.ModelProto, names: Iterable[str], opened: Callable[[str], BinaryIO], file: Path
+) -> None:
+    """Saves a model whose tensors are in data files of these names, with one file beside it that
+    has them all, and of links to one file only one. No number passes through the model."""
+    weights, begins, copied = _weights_of(file), dict[str, int](), dict[tuple[int, int], int]()
     with weights.open("wb") as into:
-        for name, source in data.items():
-            begins[name] = -(-into.tell() // _PAGE_BYTES) * _PAGE_BYTES
-            into.seek(begins[name])
-            _copy(source, into)
+        for name in names:
+            with opened(name) as source:
+                status = os.fstat(source.fileno())
+                which = (status.st_dev, status.st_ino)
+                if which not in copied:
+                    copied[which] = -(-into.tell() // _PAGE_BYTES) * _PAGE_BYTES
+                    into.seek(copied[which])
+                    _copy(source, into)
+            begins[name] = copied[which]
     for tensor in filter(is_external, tensors_in(proto)):
         entries = {entry.key: entry for entry in tensor.external_data}
         offset = entries.get("offset") or tensor.external_data.add(key="offset")

@@ -35,6 +35,7 @@ _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
 _MAX_CALLED_NODES = 500_000
 _MAX_VALUES_OF_NODE = 20_000
+_MAX_DATA_FILES = 20_000
 _Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
 _FREE_TEXT = {"doc_string", "value", "denotation"}
@@ -85,8 +86,8 @@ def data_files(model: bytes) -> tuple[str, ...]:
     """Returns the data files the model refers to, relative to it, each once and in order.
 
     Raises ModelError for a file that is inconsistent, too large, much larger in memory, nested too
-    deeply, or has names that are none; for a tensor that gives two locations for its numbers; and
-    for a data file outside the model's directory.
+    deeply, or has names that are none; for a tensor that gives two locations for its numbers; for a
+    data file outside the model's directory, and for too many.
     """
     if len(model) > MAX_MODEL_BYTES:
         raise UnreadModelError(too_large(len(model)))
@@ -100,6 +101,12 @@ def data_files(model: bytes) -> tuple[str, ...]:
     if not _has_data_file(model):
         return ()
     names = list(dict.fromkeys(map(_data_file, filter(is_external, tensors_in(_parse(model))))))
+    if len(names) > _MAX_DATA_FILES:
+        message = (
+            f"it names {len(names):,} data files, more than {_MAX_DATA_FILES:,}: "
+            "keep several tensors in one"
+        )
+        raise UnreadModelError(message)
     for name in names:
         path = PurePosixPath(name)
         is_file = name.rpartition("/")[2] not in {"", "."}  # ONNX Runtime opens no w.bin/

@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -258,6 +259,131 @@ def test_the_attributes_of_a_revision_are_looked_for_once(origin: Checkout) -> N
     for _ in range(3):
         assert repository.conversions(commit, ["a.onnx"]) == {"a.onnx": "eol=crlf"}
     assert repository.listed == 1
+
+
+# The data files of a model, of which there may be thousands.
+
+
+def model_with_files(names: Sequence[str]) -> bytes:
+    model = onnx.load_from_string(model_with_data(names[0]))
+    for name in names[1:]:
+        lay_out(model.graph.initializer.add(name=name), name)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+class Processes:
+    """A `git` on the PATH that writes down each process, and runs the script before git."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, script: str = "") -> None:
+        self._log = place / "processes"
+        (place / "bin").mkdir()
+        program = place / "bin" / "git"
+        lines = f"echo \"$*\" >> '{self._log}'\nreal={shutil.which('git')}\n{script}\n"
+        program.write_text(f'#!/bin/sh\n{lines}exec "$real" "$@"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    def taken(self) -> list[str]:
+        lines = self._log.read_text().splitlines()
+        self._log.unlink()
+        return lines
+
+
+@pytest.mark.parametrize("kept_by", ["git", "lfs", "dvc", "a stage", "both"])
+def test_thousands_of_data_files_take_as_many_processes_as_two(
+    origin: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_by: str
+) -> None:
+    repositories = []
+    for count in (2, 40):
+        contents = {f"d/w{i}": bytes([i % 7]) for i in range(count)} | {"a": b"", "b": b""}
+        files = {"m.onnx": model_with_files([*contents]), ".gitattributes": b"*.x eol=crlf"}
+        stage = [(name, pointer_files.md5_of(body)) for name, body in contents.items()]
+        for name, body in contents.items():
+            pointer_files.keep_in_lfs(origin, body)
+            pointer_files.keep_in_dvc(origin, body)
+            files |= {
+                "git": {name: body},
+                "both": {name: body},
+                "lfs": {name: pointer_files.lfs_pointer_to(body)},
+                "dvc": {f"{name}.dvc": pointer_files.dvc_file_of(name, body)},
+                "a stage": {},
+            }[kept_by]
+        if kept_by in {"both", "a stage"}:
+            outputs = "".join(f"  - {{path: {n}, md5: {md5}, hash: md5}}\n" for n, md5 in stage)
+            files["all.dvc"] = f"outs:\n{outputs}".encode()
+        repositories.append((GitRepository(origin.path), origin.commit(files), contents))
+    git = Processes(tmp_path, monkeypatch)
+    processes = []
+    for repository, commit, contents in repositories:
+        out = tmp_path / commit
+        repository.export_model(version(commit, "m.onnx"), out)
+        assert {name: (out / name).read_bytes() for name in contents} == contents
+        processes.append(len(git.taken()))
+    assert processes[0] == processes[1] < 20
+
+
+def test_equal_data_files_are_one_on_the_disk(origin: Checkout, tmp_path: Path) -> None:
+    """A blob of zeros is small in git, and a change can name it ten thousand times."""
+    names = ["a", "b", "c/d"]
+    files = {"m.onnx": model_with_files([*names, "./a"]), **dict.fromkeys(names, bytes(5000))}
+    GitRepository(origin.path).export_model(version(origin.commit(files), "m.onnx"), tmp_path / "o")
+    assert {(tmp_path / "o" / name).stat().st_nlink for name in names} == {3}
+
+
+def test_a_git_that_ends_early_is_asked_for_the_rest(
+    origin: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process has a limit of time, and may have to fetch every blob."""
+    contents = {f"w{i}": bytes([i]) * 1000 for i in range(5)}
+    commit = origin.commit({"m.onnx": model_with_files([*contents]), **contents})
+    cut = '"$real" "$@" | head -c 2500; exit 1'
+    git = Processes(tmp_path, monkeypatch, f'case "$*" in *--buffer*) {cut};; esac')
+    GitRepository(origin.path).export_model(version(commit, "m.onnx"), tmp_path / "out")
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in contents} == contents
+    assert sum("--buffer" in line for line in git.taken()) == 3
+
+
+@pytest.mark.parametrize("kind", ["missing", "killed"])
+def test_a_data_file_that_git_cannot_give_is_named(
+    origin: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    files = {"m.onnx": model_with_files(["w", "v"]), "w": b"1" * 5000, "v": b"2" * 5000}
+    commit = origin.commit(files)
+    script = ""
+    if kind == "missing":
+        blob = origin.git("rev-parse", f"{commit}:v")
+        (origin.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    else:
+        cut = '"$real" "$@" | head -c 5200; exit 1'
+        again = f"if [ -e '{tmp_path}/once' ]; then exit 1; fi; touch '{tmp_path}/once'"
+        script = f'case "$*" in *--buffer*) {again}; {cut};; esac'
+    Processes(tmp_path, monkeypatch, script)
+    with pytest.raises(ModelError) as raised:
+        GitRepository(origin.path).export_model(version(commit, "m.onnx"), tmp_path / "out")
+    assert str(raised.value) == (
+        "v: its content is not in this clone, and cannot be fetched. "
+        f"This says why: git cat-file blob {commit[:12]}:v > /dev/null"
+    )
+    assert not (tmp_path / "out" / "v").exists()
+
+
+def test_a_name_that_is_not_text_is_no_data_file_of_the_escaped_name(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    odd = {os.fsdecode(b"\xff"): b"odd"}
+    commit = origin.commit({"m.onnx": model_with_files(["\\xff"]), **odd})
+    with pytest.raises(ModelError, match=r"its data file \\xff is not in"):
+        GitRepository(origin.path).export_model(version(commit, "m.onnx"), tmp_path / "out")
+    first, _ = told(origin, commit)
+    second, _ = told(origin, origin.commit({"\\xff": b"1"}))
+    third, _ = told(origin, origin.commit({"\\xff": b"2"}))
+    assert len({first.external, second.external, third.external}) == 3
+
+
+def told(origin: Checkout, commit: str) -> tuple[ModelVersion, str]:
+    reader = GitModelReader(GitRepository(origin.path))
+    return reader.with_data_files(reader.models(commit)["m.onnx"])
 
 
 # A model's real bytes, from where Git LFS and DVC keep them.
@@ -579,7 +705,9 @@ def test_the_nearest_file_counts() -> None:
     assert conversions(files, [ATTRIBUTES_PATH, "other.bin"]) == {"other.bin": "eol=crlf"}
 
 
-def test_a_checkout_writes_other_bytes_where_we_say_so(tmp_path: Path) -> None:
+def test_a_checkout_writes_other_bytes_where_we_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     origin = new_repository(tmp_path / "origin")
     contents = {"text.bin": b"a\nb\n", "zero.bin": b"a\n\0b\n", "id.bin": b"$Id$\0a\n"}
     for attribute in ("eol=crlf", "text=auto eol=crlf", "ident", "ident text=auto eol=crlf"):
@@ -587,7 +715,9 @@ def test_a_checkout_writes_other_bytes_where_we_say_so(tmp_path: Path) -> None:
         copy = clone(origin, tmp_path / attribute)
         for name, content in contents.items():
             is_changed = (copy.path / name).read_bytes() != content
-            assert changes_bytes(attribute, content) == is_changed
+            for piece_bytes in (2, 100):
+                monkeypatch.setattr(checkout, "_PIECE_BYTES", piece_bytes)
+                assert changes_bytes(attribute, BytesIO(content)) == is_changed
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Files of a checkout that git tracks."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from tunegate.errors import RevisionError
 from tunegate.ports import Trailer
@@ -37,6 +39,7 @@ def tracked_above(git: GitProcess, path: str) -> str:
 ATTRIBUTES_FILE = ".gitattributes"
 _MATCHING_SECONDS = 30
 """The time for all paths of a revision. Git takes exponential time for a pattern of many `*`."""
+_PIECE_BYTES = 2**20
 _ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
 _UNTOLD = {"unspecified", "unset", "set"}
 _IDENT, _BY_CONTENT = "ident", "text=auto "
@@ -48,8 +51,8 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
     """Returns the attribute that converts each of these paths, such as `eol=crlf`, without
     unconverted paths. `attributes` are the revision's `.gitattributes` by path. Raises
     RevisionError if git cannot tell."""
-    above = {str(p / ATTRIBUTES_FILE) for path in paths for p in PurePosixPath(path).parents}
-    relevant = attributes.keys() & above
+    ordered = sorted(paths)
+    relevant = [path for path in attributes if _is_above(path, ordered)]
     if not relevant:
         return {}
     with TemporaryFolder() as directory:
@@ -78,6 +81,13 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
     return {path: attribute for path, attribute in by_path.items() if attribute}
 
 
+def _is_above(attributes: str, ordered: Sequence[str]) -> bool:
+    """Returns whether one of the ordered paths lies in the directory of a file of attributes."""
+    directory = attributes.removesuffix(ATTRIBUTES_FILE)
+    at = bisect_left(ordered, directory)
+    return at < len(ordered) and ordered[at].startswith(directory)
+
+
 def is_safe(path: str) -> bool:
     """Returns whether a tree's path stays below its root: a crafted tree may hold any name."""
     parts = PurePosixPath(path).parts
@@ -103,13 +113,22 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\{match[0]}"
 
 
-def changes_bytes(attribute: str, content: bytes) -> bool:
-    """Returns whether the conversion changes this content. `ident` fills in `$Id$` alone, and
-    `text=auto` leaves content with a zero byte alone."""
+def changes_bytes(attribute: str, content: BinaryIO) -> bool:
+    """Returns whether the conversion changes this content, which is read piece by piece. `ident`
+    fills in `$Id$` alone, and `text=auto` leaves content with a zero byte alone."""
     other = attribute.removeprefix(_IDENT).lstrip()
-    if other != attribute and b"$Id" in content:
+    may_be_filled_in, goes_by_zeros = other != attribute, other.startswith(_BY_CONTENT)
+    if other and not goes_by_zeros:
         return True
-    return other != "" and not (other.startswith(_BY_CONTENT) and b"\0" in content)
+    has_zero, last = False, b""
+    while piece := content.read(_PIECE_BYTES):
+        if may_be_filled_in and b"$Id" in last + piece:
+            return True
+        has_zero = has_zero or b"\0" in piece
+        if has_zero and not may_be_filled_in:
+            return False
+        last = piece[-2:]
+    return goes_by_zeros and not has_zero
 
 
 def _conversion(values: Mapping[str, str]) -> str:

@@ -8,9 +8,10 @@ import posixpath
 import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 import yaml
@@ -28,11 +29,16 @@ _ESCAPED = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def copy_content(
-    git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None = None
+    git: GitProcess,
+    version: ModelVersion,
+    into: BinaryIO,
+    stage: StageOutput | None = None,
+    dvc_file: bytes | None = None,
 ) -> None:
     """Copies the content into an empty file, piece by piece; `stage` is what a DVC pipeline says
-    about it. Raises ModelError naming the pointer that is not hydrated and the command to run, or
-    bytes that do not match the pointer, or that git does not have."""
+    about it, and `dvc_file` its DVC file, if that was read. Raises ModelError naming the pointer
+    that is not hydrated and the command to run, or bytes that do not match the pointer, or that git
+    does not have."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
@@ -42,9 +48,16 @@ def copy_content(
         message = f"{path}: kept twice, {who}. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
-        _copy_from_dvc(git, version, into, stage)
+        _copy_from_dvc(git, version, into, stage, dvc_file)
         return
     _copy_blob(git, version.revision, path, into)
+    replace_pointer(git, version, into)
+
+
+def replace_pointer(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
+    """Replaces a Git LFS pointer in a file, read or written to its end, by what it stands for.
+    Raises ModelError as `copy_content` does."""
+    path = version.path
     if into.tell() > MAX_POINTER_BYTES:
         return
     into.seek(0)
@@ -61,13 +74,83 @@ def copy_content(
 
 
 def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> None:
-    if git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
-        return
+    if not git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
+        raise _unavailable(revision, path)
+
+
+def _unavailable(revision: str, path: str) -> UnreadModelError:
     if _ESCAPED.search(path):
-        raise UnreadModelError(missing(revision, path))
+        return UnreadModelError(missing(revision, path))
     blob_name = shlex.quote(f"{revision[:12]}:{path}")
     message = f"{path}: its content is not in this clone, and cannot be fetched."
-    raise UnreadModelError(f"{message} This says why: git cat-file blob {blob_name} > /dev/null")
+    return UnreadModelError(f"{message} This says why: git cat-file blob {blob_name} > /dev/null")
+
+
+class NewFile(NamedTuple):
+    """A file to write, and the path that has its content in git."""
+
+    file: Path
+    path: str
+
+
+def write_blobs(git: GitProcess, revision: str, files: Mapping[str, NewFile]) -> None:
+    """Writes each of these blobs into its new file, piece by piece and by one process: a model may
+    have thousands. A process that ends early is followed by another while each brings some. Raises
+    UnreadModelError for a blob that git does not have."""
+    waiting = dict(files)
+    while waiting:
+        first = next(iter(waiting))
+        lines = "".join(f"{blob}\n" for blob in waiting).encode()
+        with _Batch(revision, waiting) as batch:
+            git.copy("cat-file", "--batch", "--buffer", standard_input=lines, into=batch)
+        if first in waiting:
+            raise _unavailable(revision, waiting[first].path)
+
+
+class _Batch:
+    """A writer of what `cat-file --batch` prints, which takes each finished blob out of `waiting`.
+    It leaves no part of a file."""
+
+    def __init__(self, revision: str, waiting: dict[str, NewFile]) -> None:
+        self._revision, self._waiting = revision, waiting
+        self._header, self._blob, self._left_bytes = b"", "", 0
+        self._into: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._into is not None:
+            self._into.close()
+            self._waiting[self._blob].file.unlink()
+
+    def write(self, piece: bytes) -> int:
+        position = 0
+        while position < len(piece):
+            begin = position
+            if self._into is None:
+                position = piece.find(b"\n", begin) + 1 or len(piece)
+                self._header += piece[begin:position]
+                if self._header.endswith(b"\n"):
+                    self._begin(self._header.decode().split())
+                    self._header = b""
+            else:
+                position = min(len(piece), begin + self._left_bytes)
+                self._left_bytes -= self._into.write(piece[begin:position])
+            if self._into is not None and not self._left_bytes:
+                self._into.close()
+                self._into = None
+                del self._waiting[self._blob]
+        return len(piece)
+
+    def _begin(self, words: list[str]) -> None:
+        if not words:  # the end of the line that a content ends
+            return
+        self._blob, kind, *size_bytes = words
+        if kind != "blob":
+            raise _unavailable(self._revision, self._waiting[self._blob].path)
+        self._left_bytes = int(size_bytes[0])
+        self._into = self._waiting[self._blob].file.open("xb")
 
 
 def missing(revision: str, path: str) -> str:
@@ -95,7 +178,7 @@ def _copy_from_lfs(
     what = f"origin {version.revision}"
     what = what if is_pattern else f"{what} --include={shlex.quote(path)}"
     sink = _Checked(into, pointer)
-    source = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
+    source = opened_inside(git.common_dir, f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
     if source is not None:
         sink.copy(source)
         sink.require(f"{path}: the Git LFS store", f"git lfs fetch --refetch {what}")
@@ -112,31 +195,40 @@ def _copy_from_lfs(
 
 
 def _copy_from_dvc(
-    git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None
+    git: GitProcess,
+    version: ModelVersion,
+    into: BinaryIO,
+    stage: StageOutput | None,
+    dvc_file: bytes | None,
 ) -> None:
     path = version.path
     if stage is not None and stage.is_contradicted:
         message = f"{path}: kept by DVC with several digests ({stage.digest}). Keep it once."
         raise ModelError(message)
     if stage is None:
-        pointer, dvc_path = dvc_pointer(_dvc_file(git, version), path), f"{path}.dvc"
+        content = _dvc_file(git, version) if dvc_file is None else dvc_file
+        pointer, dvc_path = dvc_pointer(content, path), f"{path}.dvc"
     else:
         pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)
         dvc_path = path
     sink = _Checked(into, pointer)
-    again = dvc_command(git, version, dvc_path, "pull --force")
+
+    def require(where: str) -> None:
+        if sink.problem():  # the command takes several processes, for each of thousands of files
+            sink.require(f"{path}: {where}", dvc_command(git, version, dvc_path, "pull --force"))
+
     for root, place in cached_places(git.root, path, pointer.digest):
         source = opened_inside(root, place) if root.is_dir() else None
         if source is not None:
             sink.copy(source)
-            sink.require(f"{path}: the DVC cache", again)
+            require("the DVC cache")
             return
     # If the cache is elsewhere, the working tree may still have the checked out file.
     checked_out = opened_inside(git.root, path)
     if checked_out is not None:
         sink.copy(checked_out)
-        if _is_checked_out(git, version):
-            sink.require(f"{path}: the working tree", again)
+        if sink.problem() and _is_checked_out(git, version):
+            require("the working tree")
         if not sink.problem():
             return
     command = dvc_command(git, version, dvc_path)
@@ -225,12 +317,6 @@ def _is_pointer(into: BinaryIO) -> bool:
         return False
     into.seek(0)
     return lfs_pointer(into.read()) is not None
-
-
-def _common_dir(git: GitProcess) -> Path:
-    """Returns the directory with the objects: a worktree's are in the repository it belongs to."""
-    directory = git.text("rev-parse", "--git-common-dir")
-    return (git.root / directory).resolve() if directory else git.git_dir
 
 
 # Files that stand for others: Git LFS pointers and DVC files.

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
+from functools import cached_property
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
@@ -52,6 +53,12 @@ class GitProcess:
         self.root = _working_tree(path)
         self.git_dir = self._checked_git_dir(path)
         self._check_settings()
+
+    @cached_property
+    def common_dir(self) -> Path:
+        """The directory with the objects: a worktree's are in the repository it belongs to."""
+        directory = self.text("rev-parse", "--git-common-dir")
+        return (self.root / directory).resolve() if directory else self.git_dir
 
     def text(
         self,

@@ -2,7 +2,8 @@
 tree."""
 
 import hashlib
-import tempfile
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO
@@ -13,7 +14,16 @@ from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ConfigError, ModelError, RevisionError, UnreadModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git import checkout, dvc
-from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command, missing
+from tunegate.system.git.content import (
+    MAX_DVC_BYTES,
+    MAX_POINTER_BYTES,
+    NewFile,
+    copy_content,
+    dvc_command,
+    missing,
+    replace_pointer,
+    write_blobs,
+)
 from tunegate.system.git.events import GitEvents
 from tunegate.system.git.process import Bounded
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
@@ -43,6 +53,7 @@ class GitRepository(GitEvents):
         super().__init__(path)
         self._attributes = cache(self._read_attributes)
         self._broken = cache(checkout.Trees(self._git).problem)
+        self._entries = cache(self._read_entries)
         self._stages = cache(self._read_stages)
         self._dvc_files = cache(self._read_dvc_files)
 
@@ -50,6 +61,9 @@ class GitRepository(GitEvents):
         """Returns the files of a revision, without sizes: for those git would fetch every blob that
         a blobless clone lacks. Raises RevisionError if a checkout would write the revision
         differently."""
+        return tuple(map(_entry, self._listing(revision)))
+
+    def _listing(self, revision: str) -> list[bytes]:
         broken = self._broken(revision)
         if broken:
             message = (
@@ -61,7 +75,12 @@ class GitRepository(GitEvents):
         if entries is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
             raise RevisionError(message)
-        return tuple(_entry(line) for line in entries.split(b"\0") if line)
+        return [line for line in entries.split(b"\0") if line]
+
+    def _read_entries(self, revision: str) -> Mapping[bytes, TreeEntry]:
+        """Returns the entries by their names in git: as text, where bytes that are not UTF-8 are
+        escaped, two names may be one."""
+        return {line.partition(b"\t")[2]: _entry(line) for line in self._listing(revision)}
 
     def entry(self, revision: str, path: str) -> TreeEntry | None:
         """Returns the revision's entry at exactly this path, without its content, or None. Raises
@@ -210,7 +229,11 @@ class GitRepository(GitEvents):
                 f"Run: {dvc_command(self._git, version, directory)}"
             )
             raise ModelError(message)
-        copy_content(self._git, version, into, outputs.files.get(version.path))
+        stage, dvc_file = outputs.files.get(version.path), None
+        # An escaped name may be that of two files.
+        if version.storage == "dvc" and stage is None and "\\x" not in version.path:
+            dvc_file = self.dvc_files(version.revision).get(f"{version.path}.dvc")
+        copy_content(self._git, version, into, stage, dvc_file)
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other
@@ -238,25 +261,66 @@ class GitRepository(GitEvents):
         body = self.content(version)
         into.mkdir(parents=True, exist_ok=True)
         model.write_bytes(body)
-        targets = {version.path: model}
-        for name in self._data_files(version, body):
-            target = into / name
-            if target == model:
-                message = f"{version.path}: its external data file is itself. Export it again."
-                raise ModelError(message)
-            if target in targets.values():  # in other words, such as ./w.bin
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            data_file = self._data_file(version, name)
-            with target.open("x+b") as file:
-                self._copy(data_file, file)
-            targets[data_file.path] = target
-        self._refuse_converted(version.revision, targets)
+        beside = PurePosixPath(version.path).parent
+        # One file may be named in several words, such as ./w.bin.
+        files = {str(beside / name): into / name for name in self._data_files(version, body)}
+        if version.path in files:
+            message = f"{version.path}: its external data file is itself. Export it again."
+            raise ModelError(message)
+        self._export_data(version, files)
+        self._refuse_converted(version.revision, {version.path: model, **files})
         return model
 
+    def _export_data(self, version: ModelVersion, files: Mapping[str, Path]) -> None:
+        """Writes data files, by their paths. What git has is copied by one process, and each
+        content once: a change may name thousands of files, and all may be one blob."""
+        data_files = [self._data_file(version, path) for path in files]
+        for directory in dict.fromkeys(file.parent for file in files.values()):
+            directory.mkdir(parents=True, exist_ok=True)
+        in_git: dict[str, list[ModelVersion]] = {}
+        for data_file in data_files:
+            if data_file.storage == "git":
+                in_git.setdefault(data_file.content_digest, []).append(data_file)
+                continue
+            with files[data_file.path].open("x+b") as file:
+                self._copy(data_file, file)
+        first_files = {
+            blob: NewFile(files[first.path], first.path) for blob, (first, *_) in in_git.items()
+        }
+        write_blobs(self._git, version.revision, first_files)
+        for first, *others in in_git.values():
+            content = files[first.path]
+            if content.stat().st_size <= MAX_POINTER_BYTES:
+                with content.open("r+b") as file:
+                    file.seek(0, os.SEEK_END)
+                    replace_pointer(self._git, first, file)
+            self._refuse_kept_twice((first, *others), content)
+            for other in others:
+                _link(content, files[other.path])
+
+    def _refuse_kept_twice(self, data_files: Sequence[ModelVersion], content: Path) -> None:
+        """Raises ModelError for a file in git that DVC keeps with other bytes: a stage's `cache:
+        false` means equal ones."""
+        outputs = self.stage_outputs(data_files[0].revision).files
+        kept = [each for each in data_files if each.path in outputs]
+        if not kept:
+            return
+        with content.open("rb") as file:
+            md5 = hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
+        for each in kept:
+            if outputs[each.path].digest != md5:
+                self._copy(_beside(each, each.path, "both"), BytesIO())
+
     def _refuse_converted(self, revision: str, files: Mapping[str, Path]) -> None:
+        unchanged: set[tuple[str, int]] = set()  # by the file: thousands may be links to one
         for path, attribute in self.conversions(revision, list(files)).items():
-            if checkout.changes_bytes(attribute, files[path].read_bytes()):
+            which = (attribute, files[path].stat().st_ino)
+            if which in unchanged:
+                continue
+            unchanged.add(which)
+            with files[path].open("rb") as content:
+                is_changed = checkout.changes_bytes(attribute, content)
+            if is_changed:
                 file, pattern = checkout.pattern_of(path)
                 message = (
                     f"{path}: a checkout does not get the committed bytes "
@@ -274,41 +338,26 @@ class GitRepository(GitEvents):
             message = f"{version.path}: {error}. Export it again."
             raise ModelError(message) from error
 
-    def _named_twice(
-        self, version: ModelVersion, path: str, output: dvc.StageOutput | None
-    ) -> ModelVersion:
-        """Returns a data file that git has too; one that DVC keeps with the same bytes is git's: a
-        stage's `cache: false` means that."""
-        in_git = self.entry(version.revision, path)
-        if output is not None and in_git is not None and in_git.kind == "file":
-            version_in_git = _beside(version, path, "git")
-            with tempfile.TemporaryFile() as content:  # a data file may be tens of GB
-                self._copy(version_in_git, content)
-                content.seek(0)
-                digest = hashlib.file_digest(
-                    content, partial(hashlib.md5, usedforsecurity=False)
-                ).hexdigest()
-            if digest == output.digest:
-                return version_in_git
-        return _beside(version, path, "both")
-
-    def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
-        """Returns an external data file's version, wherever it is stored. Raises ModelError for
-        what is no file."""
-        path = str(PurePosixPath(version.path).parent / name)
+    def _data_file(self, version: ModelVersion, path: str) -> ModelVersion:
+        """Returns an external data file's version, wherever it is stored; of one in git the content
+        digest is its blob. Raises ModelError for what is no file."""
         storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
             ("git", path),
             ("dvc", f"{path}.dvc"),
         )
-        entries = [self.entry(version.revision, place) for _, place in storages]
+        known_entries = self._entries(version.revision)
+        entries = [known_entries.get(place.encode()) for _, place in storages]
+        in_git = entries[0] if entries[0] is not None and entries[0].kind == "file" else None
         output = self.stage_outputs(version.revision).files.get(path)
+        if output is not None and in_git is not None:
+            return _beside(version, path, "git", in_git.blob)
         if all(entries) or (any(entries) and output is not None):
-            return self._named_twice(version, path, output)
+            return _beside(version, path, "both")
         if output is not None:
             return _beside(version, path, "dvc")
         for (storage, place), entry in zip(storages, entries, strict=True):
             if entry is not None and entry.kind == "file":
-                return _beside(version, path, storage)
+                return _beside(version, path, storage, entry.blob)
             if entry is not None:
                 kind = "submodule" if entry.kind == "submodule" else "symbolic link"
                 message = (
@@ -334,13 +383,24 @@ def _text(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
 
 
+def _link(content: Path, file: Path) -> None:
+    """Makes a new file of the same content. Exported files never change."""
+    try:
+        os.link(content, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links, or with few
+        with content.open("rb") as source, file.open("xb") as into:
+            shutil.copyfileobj(source, into)
+
+
 def _beside(
-    version: ModelVersion, path: str, storage: Literal["git", "dvc", "both"]
+    version: ModelVersion, path: str, storage: Literal["git", "dvc", "both"], blob: str = ""
 ) -> ModelVersion:
     return ModelVersion(
         revision=version.revision,
         path=path,
-        content_digest="",
+        content_digest=blob,
         graph_digest=None,
         storage=storage,
         size_bytes=0,
