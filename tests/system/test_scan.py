@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -318,9 +319,89 @@ def test_operators_of_two_versions_are_refused(domain: str) -> None:
 
 
 def test_functions_that_become_a_million_nodes_are_counted_and_not_inlined() -> None:
-    with pytest.raises(ModelError, match="become more than 500,000 nodes"):
-        parsed_model(doubling_functions(60))
-    assert len(parsed_model(doubling_functions(10)).functions) == 10
+    refused_once_parsed(
+        doubling_functions(17), r"65,536 nodes \(131,071 calls, levels: 17\).*onnx.inliner"
+    )
+    refused_once_parsed(doubling_functions(2000), "become 1,000,000,000,000 nodes")
+    assert len(parsed_model(doubling_functions(12)).functions) == 12
+
+
+def test_functions_of_an_honest_model_are_not_too_many() -> None:
+    """32 layers in one function, whose operators are functions again."""
+    operators = [function_of(number, chain("Neg", "", 8)) for number in range(80)]
+    layer = function_of(80, [node for n in range(80) for node in chain(f"f{n}", "my", 1)])
+    parsed_model(calling(chain("f80", "my", 32), [*operators, layer]))
+
+
+def test_levels_of_functions_count_for_each_node_that_is_in_them() -> None:
+    """ONNX Runtime goes through the whole graph again for each level."""
+
+    def nested(levels: int, nodes: int) -> bytes:
+        bodies = [
+            [*chain("Neg", "", nodes), *(chain(f"f{number - 1}", "my", 1) if number else [])]
+            for number in range(levels)
+        ]
+        return calling(
+            chain(f"f{levels - 1}", "my", 1), [function_of(*e) for e in enumerate(bodies)]
+        )
+
+    parsed_model(nested(100, 10))
+    parsed_model(nested(10, 1000))
+    refused_once_parsed(nested(1000, 1), "become 1,000 nodes .1,000 calls, levels: 1,000")
+    refused_once_parsed(nested(99, 200), "become 19,800 nodes .99 calls, levels: 99")
+
+
+def test_constants_in_functions_count_for_each_other() -> None:
+    """ONNX Runtime looks for each among all."""
+
+    def constants(calls: int) -> bytes:
+        body = [helper.make_node("Constant", [], [f"c{n}"], value_int=n) for n in range(10)]
+        return calling(chain("f0", "my", calls), [function_of(0, body)])
+
+    parsed_model(constants(1000))
+    refused_once_parsed(constants(2200), "become 22,000 nodes .2,200 calls")
+
+
+def test_a_graph_that_calls_pass_on_counts_as_often_as_it_is_used() -> None:
+    branch = helper.make_graph(chain("Neg", "", 1000), "branch", [], [])
+
+    def passing(uses: int, *, by_default: bool) -> bytes:
+        body = [helper.make_node("If", ["a"], ["b"]) for _ in range(uses)]
+        for node in body:
+            node.attribute.add(
+                name="then_branch", ref_attr_name="w", type=onnx.AttributeProto.GRAPH
+            )
+        function = function_of(0, body)
+        given = {} if by_default else {"w": branch}
+        if by_default:
+            function.attribute_proto.append(helper.make_attribute("w", branch))
+        return calling([helper.make_node("f0", ["x"], ["y"], domain="my", **given)], [function])
+
+    parsed_model(passing(10, by_default=False))
+    refused_once_parsed(passing(200, by_default=False), "become 200,200 nodes")
+    refused_once_parsed(passing(200, by_default=True), "become 200,200 nodes")
+
+
+@pytest.mark.parametrize("place", ["body", "call", "name"])
+def test_a_constant_or_a_name_counts_in_each_copy_of_its_function(place: str) -> None:
+    def copied(times: int) -> bytes:
+        value = helper.make_tensor("v", TensorProto.INT8, [2**20], bytes(2**20), raw=True)
+        name, given, calls, nodes = "f0", {}, times, [helper.make_node("Constant", [], ["b"])]
+        if place == "body":
+            nodes[0].attribute.append(helper.make_attribute("value", value))
+        elif place == "name":
+            name, nodes = "f" * 60_000, nodes * 20
+        else:
+            given, calls, nodes = {"w": value}, 1, nodes * times
+            for node in nodes:
+                node.attribute.add(name="value", ref_attr_name="w", type=onnx.AttributeProto.TENSOR)
+        function = function_of(0, nodes)
+        function.name = name
+        call = helper.make_node(name, ["x"], ["y"], domain="my", **given)
+        return calling([call] * calls, [function])
+
+    parsed_model(copied(10))
+    refused_once_parsed(copied(300), "take more than 256 MiB of memory where each call is replaced")
 
 
 @pytest.mark.parametrize("disguise", ["overload", "twice", "domain"])
@@ -340,7 +421,7 @@ def test_functions_cannot_hide_from_the_count(disguise: str) -> None:
                 node.domain = ""
     if disguise == "domain":
         model.graph.node[0].domain = ""
-    with pytest.raises(ModelError, match="become more than 500,000 nodes"):
+    with pytest.raises(ModelError, match="become 1,000,000,000,000 nodes"):
         parsed_model(model.SerializeToString())
 
 
@@ -362,22 +443,27 @@ def test_a_function_that_calls_itself_is_refused() -> None:
 
 def doubling_functions(count: int) -> bytes:
     """A model of functions that each call the one before twice."""
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
-    functions = [
-        helper.make_function(
-            *("my", f"f{number}", ["a"], ["b"]),
-            [
-                helper.make_node(f"f{number - 1}", ["a"], ["t"], domain="my"),
-                helper.make_node(f"f{number - 1}", ["t"], ["b"], domain="my"),
-            ]
-            if number
-            else [helper.make_node("Add", ["a", "a"], ["b"])],
-            opsets,
-        )
-        for number in range(count)
+    bodies = [chain(f"f{n - 1}", "my", 2) if n else chain("Neg", "", 1) for n in range(count)]
+    return calling(
+        chain(f"f{count - 1}", "my", 1), [function_of(*each) for each in enumerate(bodies)]
+    )
+
+
+def chain(operator: str, domain: str, length: int) -> list[onnx.NodeProto]:
+    names = ["a", *(f"t{number}" for number in range(1, length)), "b"]
+    return [
+        helper.make_node(operator, [one], [next_], domain=domain) for one, next_ in pairwise(names)
     ]
-    call = helper.make_node(f"f{count - 1}", ["x"], ["y"], domain="my")
-    graph = helper.make_graph([call], "g", [], [])
+
+
+def function_of(number: int, nodes: list[onnx.NodeProto]) -> onnx.FunctionProto:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    return helper.make_function("my", f"f{number}", ["a"], ["b"], nodes, opsets)
+
+
+def calling(nodes: list[onnx.NodeProto], functions: list[onnx.FunctionProto]) -> bytes:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    graph = helper.make_graph(nodes, "g", [], [])
     model = helper.make_model(graph, opset_imports=opsets, functions=functions)
     return bytes(model.SerializeToString())
 
@@ -400,6 +486,11 @@ def refused(content: bytes, problem: str) -> None:
     with pytest.raises(ModelError) as raised:
         data_files(content)
     assert str(raised.value) == problem
+
+
+def refused_once_parsed(content: bytes, problem: str) -> None:
+    with pytest.raises(ModelError, match=problem):
+        parsed_model(content)
 
 
 def varint(number: int) -> bytes:

@@ -4,12 +4,13 @@ files are collected, wherever in it a tensor is.
 A few bytes become a large object each when parsed, and the parser itself has no limits.
 """
 
+import dataclasses
 import hashlib
 import posixpath
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -33,7 +34,13 @@ _DEEPEST = 100
 """The deepest nesting that protobuf reads; a branch inside a branch is three levels deeper."""
 _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
-_MAX_CALLED_NODES = 500_000
+_MAX_INLINING_STEPS = 1_000_000
+_MAX_STEPS_OF_NODE = 50
+"""The most that ONNX Runtime may do to inline functions, per node of the file above the minimum for
+any file. A language model of 32 layers takes 650,000, all layers in one function."""
+_STEPS_OF_NODE, _NAMES_PER_STEP, _CONSTANTS_PER_STEP = 5, 1000, 400
+_COUNTED = 10**12
+"""Counts end here: each function may double them."""
 _MAX_VALUES_OF_NODE = 20_000
 _MAX_DATA_FILES = 20_000
 _Callee = tuple[str, str, str]
@@ -128,14 +135,14 @@ def parsed_model(model: bytes) -> onnx.ModelProto:
 def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """Returns the parsed model and its data files. Raises ModelError for what `data_files` rejects,
     for what is no ONNX file, for operators of two versions, for a node with too many inputs or
-    outputs, and for functions that become too many nodes."""
+    outputs, and for functions that become too many nodes or bytes."""
     names = data_files(model)
     proto = _parse(model)
     _require_one_version(proto)
     for node in nodes_of(proto):
         _require_few_values(node)
     if proto.functions:
-        _require_few_nodes(proto)
+        _require_little_inlined(proto, len(model))
     return proto, names
 
 
@@ -146,11 +153,11 @@ def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 
 def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     """Returns the graphs inside a node."""
-    return [
-        body
-        for attribute in node.attribute
-        for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs)
-    ]
+    return [body for attribute in node.attribute for body in _bodies(attribute)]
+
+
+def _bodies(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    return [*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs]
 
 
 def nodes_within(*nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -174,44 +181,145 @@ def _require_few_values(node: onnx.NodeProto) -> None:
         raise UnreadModelError(message)
 
 
-def _require_few_nodes(model: onnx.ModelProto) -> None:
-    """Raises ModelError for too many nodes once each call is replaced by its function, as ONNX
-    Runtime does it: twenty functions that call each other twice are a million. Only counts."""
-    functions: dict[_Callee, list[onnx.NodeProto]] = {}
+@dataclasses.dataclass
+class _Inlined:
+    """Nodes once each call among them is replaced by its function."""
+
+    nodes: int = 0
+    constants: int = 0
+    calls: int = 0
+    levels: int = 0
+    names: int = 0
+    """Each is longer by the name of each function that it was in."""
+    size_bytes: int = 0
+    uses: Counter[str] = dataclasses.field(default_factory=Counter)
+    """The copies in it of each attribute of the function."""
+
+    def add(self, other: "_Inlined", times: int = 1) -> None:
+        self.nodes = min(self.nodes + other.nodes * times, _COUNTED)
+        self.constants = min(self.constants + other.constants * times, _COUNTED)
+        self.calls = min(self.calls + other.calls * times, _COUNTED)
+        self.names = min(self.names + other.names * times, _COUNTED)
+        self.size_bytes = min(self.size_bytes + other.size_bytes * times, _COUNTED)
+
+    @property
+    def steps(self) -> int:
+        """The steps of ONNX Runtime, about 6 microseconds each. It goes through the graph once
+        per level, through all nodes for each call, and through all constants for each of them."""
+        nodes = self.nodes + self.calls
+        per_node = _STEPS_OF_NODE + self.levels + self.calls // _NAMES_PER_STEP
+        return nodes * per_node + self.constants**2 // _CONSTANTS_PER_STEP
+
+
+def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
+    """Raises ModelError for functions that become too much once each call is replaced by its
+    function, as ONNX Runtime does it: twenty that call each other twice are a million nodes. Only
+    counts."""
+    functions: dict[_Callee, list[onnx.FunctionProto]] = {}
     for function in model.functions:  # of two with one name, either may be what is called
         key = _called_function(function.domain, function.name, function.overload)
-        functions.setdefault(key, []).extend(function.node)
-    counts: dict[_Callee, int] = {}
+        functions.setdefault(key, []).append(function)
+    known: dict[_Callee, _Inlined] = {}
     inside: set[_Callee] = set()
     waiting = list(functions)
     while waiting:
         which = waiting[-1]
-        if which in counts:
+        if which in known:
             waiting.pop()
             continue
-        calls = _count_calls(functions[which])
-        missing = [each for each in calls if each in functions and each not in counts]
+        calls = dict.fromkeys(map(_callee, nodes_within(*_nodes_of_functions(functions[which]))))
+        missing = [each for each in calls if each in functions and each not in known]
         if missing and which in inside:
             message = f"its function {which[1][:100]!r} calls itself"
             raise ModelError(message)
         inside.add(which)
         waiting += missing
         if not missing:
-            counts[which] = sum(counts.get(each, 1) * times for each, times in calls.items())
-    calls = _count_calls(model.graph.node)
-    nodes = sum(counts.get(each, 1) * times for each, times in calls.items())
-    if nodes > _MAX_CALLED_NODES:
+            known[which] = _inlined_functions(functions[which], known)
+    whole = _inlined(model.graph.node, known)
+    nodes_of_file = sum(1 for _ in nodes_of(model))
+    if whole.steps > max(_MAX_INLINING_STEPS, _MAX_STEPS_OF_NODE * nodes_of_file):
         message = (
-            f"its functions call each other, and become more than {_MAX_CALLED_NODES:,} nodes "
-            "where each call is replaced by its function: repeat them by a Loop, or call fewer"
+            f"its functions become {whole.nodes:,} nodes ({whole.calls:,} calls, levels: "
+            f"{whole.levels:,}), which takes ONNX Runtime too long: commit it with its functions "
+            "inlined (onnx.inliner), repeat them by a Loop, or call fewer"
+        )
+        raise UnreadModelError(message)
+    most = _most_bytes(size_bytes)
+    if whole.size_bytes > size_bytes + most:
+        message = (
+            f"its functions take more than {most / 2**20:,.0f} MiB of memory where each call is "
+            "replaced by its function: make their constants inputs, and their names short"
         )
         raise UnreadModelError(message)
 
 
-def _count_calls(nodes: Iterable[onnx.NodeProto]) -> Counter[_Callee]:
-    """Returns how often each operator or function stands among the nodes and in their graphs."""
-    inner = nodes_within(nodes)
-    return Counter(_called_function(node.domain, node.op_type, node.overload) for node in inner)
+def _nodes_of_functions(
+    functions: Iterable[onnx.FunctionProto],
+) -> Iterator[Iterable[onnx.NodeProto]]:
+    for function in functions:
+        yield function.node
+        yield from (body.node for body in bodies_of(_defaults(function)))
+
+
+def _defaults(function: onnx.FunctionProto) -> onnx.NodeProto:
+    """Returns a node with the attributes that a call of the function may leave out."""
+    return onnx.NodeProto(attribute=function.attribute_proto)
+
+
+def _inlined_functions(
+    functions: Iterable[onnx.FunctionProto], known: Mapping[_Callee, _Inlined]
+) -> _Inlined:
+    total = _Inlined()
+    for function in functions:
+        body = _inlined(function.node, known)
+        total.add(body)
+        total.levels = max(total.levels, body.levels)
+        total.uses.update(body.uses)
+        _add_attributes(total, _defaults(function), body, known)
+    return total
+
+
+def _inlined(nodes: Iterable[onnx.NodeProto], known: Mapping[_Callee, _Inlined]) -> _Inlined:
+    total, plain, constant = _Inlined(), _Inlined(nodes=1), _Inlined(nodes=1, constants=1)
+    for node in nodes:
+        called = known.get(_callee(node))
+        total.add(called or (constant if node.op_type == "Constant" else plain))
+        total.names += len(node.input) + len(node.output) + 1
+        total.size_bytes += node.ByteSize()
+        if called is not None:
+            total.calls += 1
+            total.levels = max(total.levels, called.levels + 1)
+            total.size_bytes += called.names * len(node.op_type)
+        _add_attributes(total, node, called, known)
+    return total
+
+
+def _add_attributes(
+    total: _Inlined,
+    node: onnx.NodeProto,
+    called: _Inlined | None,
+    known: Mapping[_Callee, _Inlined],
+) -> None:
+    """Adds the graphs and references in a node's attributes as often as the function that it calls
+    has them, and the further copies of others."""
+    for attribute in node.attribute:
+        times = max(called.uses[attribute.name], 1) if called else 1
+        if attribute.ref_attr_name:
+            uses = total.uses[attribute.ref_attr_name] + times
+            total.uses[attribute.ref_attr_name] = min(uses, _COUNTED)
+            continue
+        if times > 1:
+            total.size_bytes += attribute.ByteSize() * (times - 1)
+        for body in _bodies(attribute):
+            inner = _inlined(body.node, known)
+            total.add(inner, times)
+            total.levels = max(total.levels, inner.levels + (called.levels + 1 if called else 0))
+            total.uses.update(inner.uses)
+
+
+def _callee(node: onnx.NodeProto) -> _Callee:
+    return _called_function(node.domain, node.op_type, node.overload)
 
 
 def _called_function(domain: str, name: str, overload: str) -> _Callee:
@@ -323,7 +431,7 @@ def _has_external_data(data: bytes) -> bool:
     # fields are. A field is a number, which has no length, or text, numbers or a message, which
     # have one.
     position, memory_bytes = 0, 0
-    most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
+    most = _most_bytes(len(data))
     inside = [(len(data), _MODEL)]
     has_data = False
     while inside:
@@ -413,6 +521,10 @@ def _require_text(name: bytes) -> None:
     except UnicodeDecodeError as error:
         message = f"it has a name that is not UTF-8: {name[:40]!r}"
         raise ModelError(message) from error
+
+
+def _most_bytes(size_bytes: int) -> int:
+    return max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * size_bytes, _MAX_PARSED_BYTES))
 
 
 def _too_much(most: int, size_bytes: int) -> str:
