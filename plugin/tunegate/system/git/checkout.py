@@ -125,8 +125,6 @@ def changes_bytes(attribute: str, content: BinaryIO) -> bool:
         if may_be_filled_in and b"$Id" in last + piece:
             return True
         has_zero = has_zero or b"\0" in piece
-        if has_zero and not may_be_filled_in:
-            return False
         last = piece[-2:]
     return goes_by_zeros and not has_zero
 

@@ -9,9 +9,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Literal, NamedTuple, Self
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 import yaml
@@ -29,14 +30,10 @@ _ESCAPED = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def copy_content(
-    git: GitProcess,
-    version: ModelVersion,
-    into: BinaryIO,
-    stage: StageOutput | None = None,
-    dvc_file: bytes | None = None,
+    git: GitProcess, version: ModelVersion, into: BinaryIO, told: StageOutput | bytes | None = None
 ) -> None:
-    """Copies the content into an empty file, piece by piece; `stage` is what a DVC pipeline says
-    about it, and `dvc_file` its DVC file, if that was read. Raises ModelError naming the pointer
+    """Copies the content into an empty file, piece by piece; `told` is what a DVC pipeline says
+    about it, or its DVC file, if that was read. Raises ModelError naming the pointer
     that is not hydrated and the command to run, or bytes that do not match the pointer, or that git
     does not have."""
     path = version.path
@@ -48,7 +45,7 @@ def copy_content(
         message = f"{path}: kept twice, {who}. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
-        _copy_from_dvc(git, version, into, stage, dvc_file)
+        _copy_from_dvc(git, version, into, told)
         return
     _copy_blob(git, version.revision, path, into)
     replace_pointer(git, version, into)
@@ -101,7 +98,7 @@ def write_blobs(git: GitProcess, revision: str, files: Mapping[str, NewFile]) ->
     while waiting:
         first = next(iter(waiting))
         lines = "".join(f"{blob}\n" for blob in waiting).encode()
-        with _Batch(revision, waiting) as batch:
+        with closing(_Batch(revision, waiting)) as batch:
             git.copy("cat-file", "--batch", "--buffer", standard_input=lines, into=batch)
         if first in waiting:
             raise _unavailable(revision, waiting[first].path)
@@ -116,10 +113,7 @@ class _Batch:
         self._header, self._blob, self._left_bytes = b"", "", 0
         self._into: BinaryIO | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._into is not None:
             self._into.close()
             self._waiting[self._blob].file.unlink()
@@ -195,18 +189,15 @@ def _copy_from_lfs(
 
 
 def _copy_from_dvc(
-    git: GitProcess,
-    version: ModelVersion,
-    into: BinaryIO,
-    stage: StageOutput | None,
-    dvc_file: bytes | None,
+    git: GitProcess, version: ModelVersion, into: BinaryIO, told: StageOutput | bytes | None
 ) -> None:
     path = version.path
+    stage = told if isinstance(told, StageOutput) else None
     if stage is not None and stage.is_contradicted:
         message = f"{path}: kept by DVC with several digests ({stage.digest}). Keep it once."
         raise ModelError(message)
     if stage is None:
-        content = _dvc_file(git, version) if dvc_file is None else dvc_file
+        content = told if isinstance(told, bytes) else _dvc_file(git, version)
         pointer, dvc_path = dvc_pointer(content, path), f"{path}.dvc"
     else:
         pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)

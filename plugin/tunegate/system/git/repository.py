@@ -229,11 +229,11 @@ class GitRepository(GitEvents):
                 f"Run: {dvc_command(self._git, version, directory)}"
             )
             raise ModelError(message)
-        stage, dvc_file = outputs.files.get(version.path), None
+        told: dvc.StageOutput | bytes | None = outputs.files.get(version.path)
         # An escaped name may be that of two files.
-        if version.storage == "dvc" and stage is None and "\\x" not in version.path:
-            dvc_file = self.dvc_files(version.revision).get(f"{version.path}.dvc")
-        copy_content(self._git, version, into, stage, dvc_file)
+        if version.storage == "dvc" and told is None and "\\x" not in version.path:
+            told = self.dvc_files(version.revision).get(f"{version.path}.dvc")
+        copy_content(self._git, version, into, told)
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other
@@ -284,10 +284,8 @@ class GitRepository(GitEvents):
                 continue
             with files[data_file.path].open("x+b") as file:
                 self._copy(data_file, file)
-        first_files = {
-            blob: NewFile(files[first.path], first.path) for blob, (first, *_) in in_git.items()
-        }
-        write_blobs(self._git, version.revision, first_files)
+        new = {blob: NewFile(files[at.path], at.path) for blob, (at, *_) in in_git.items()}
+        write_blobs(self._git, version.revision, new)
         for first, *others in in_git.values():
             content = files[first.path]
             if content.stat().st_size <= MAX_POINTER_BYTES:
@@ -312,12 +310,10 @@ class GitRepository(GitEvents):
                 self._copy(_beside(each, each.path, "both"), BytesIO())
 
     def _refuse_converted(self, revision: str, files: Mapping[str, Path]) -> None:
-        unchanged: set[tuple[str, int]] = set()  # by the file: thousands may be links to one
-        for path, attribute in self.conversions(revision, list(files)).items():
-            which = (attribute, files[path].stat().st_ino)
-            if which in unchanged:
-                continue
-            unchanged.add(which)
+        converted = self.conversions(revision, list(files)).items()
+        # Thousands may be links to one file.
+        once = {(attribute, files[path].stat().st_ino): path for path, attribute in converted}
+        for (attribute, _), path in once.items():
             with files[path].open("rb") as content:
                 is_changed = checkout.changes_bytes(attribute, content)
             if is_changed:
@@ -341,12 +337,8 @@ class GitRepository(GitEvents):
     def _data_file(self, version: ModelVersion, path: str) -> ModelVersion:
         """Returns an external data file's version, wherever it is stored; of one in git the content
         digest is its blob. Raises ModelError for what is no file."""
-        storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
-            ("git", path),
-            ("dvc", f"{path}.dvc"),
-        )
-        known_entries = self._entries(version.revision)
-        entries = [known_entries.get(place.encode()) for _, place in storages]
+        places: dict[Literal["git", "dvc"], str] = {"git": path, "dvc": f"{path}.dvc"}
+        entries = [self._entries(version.revision).get(each.encode()) for each in places.values()]
         in_git = entries[0] if entries[0] is not None and entries[0].kind == "file" else None
         output = self.stage_outputs(version.revision).files.get(path)
         if output is not None and in_git is not None:
@@ -355,7 +347,7 @@ class GitRepository(GitEvents):
             return _beside(version, path, "both")
         if output is not None:
             return _beside(version, path, "dvc")
-        for (storage, place), entry in zip(storages, entries, strict=True):
+        for (storage, place), entry in zip(places.items(), entries, strict=True):
             if entry is not None and entry.kind == "file":
                 return _beside(version, path, storage, entry.blob)
             if entry is not None:
@@ -387,8 +379,6 @@ def _link(content: Path, file: Path) -> None:
     """Makes a new file of the same content. Exported files never change."""
     try:
         os.link(content, file)
-    except FileExistsError:
-        raise
     except OSError:  # a file system without links, or with few
         with content.open("rb") as source, file.open("xb") as into:
             shutil.copyfileobj(source, into)
