@@ -26,11 +26,11 @@ import numpy as np
 from research.one_percent.operating_table import FALSE_ALARMS, SLOWDOWNS, mean_of_launches
 
 from benchmarks.kit.command import command_line, scratch_folder
+from benchmarks.kit.kernel_threads import use_threads
 from benchmarks.kit.models import saved
 from benchmarks.kit.our_model import tune
 from benchmarks.kit.tables import heading, row
 from benchmarks.kit.watched_kernels import WatchedKernels
-from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.models.seeded_inputs import seeded_inputs

@@ -20,6 +20,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.kit.command import command_line, scratch_folder
+from benchmarks.kit.kernel_threads import use_threads
 from benchmarks.kit.our_model import Records, opened_reference, records
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.build_model import build_model
@@ -27,7 +28,6 @@ from tunegate.compiler.importing import recurrent
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.opening import opened_model
-from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.inputs.drawn_inputs import drawn_inputs

@@ -28,6 +28,7 @@ import onnx
 
 from benchmarks.kit.collected import guessed, models_in
 from benchmarks.kit.command import Choice, command_line, scratch_folder
+from benchmarks.kit.kernel_threads import use_threads
 from benchmarks.kit.our_model import opened_reference, tune
 from benchmarks.kit.results import saved_rows
 from benchmarks.kit.tables import heading, row
@@ -36,7 +37,6 @@ from tunegate.compiler.build.functions import kernel_nodes
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.opening import opened_model
-from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.models.preparation import prepare

@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
+from benchmarks.kit.kernel_threads import use_threads
 from benchmarks.kit.our_model import opened_reference, tune
 from benchmarks.kit.results import machine, saved_rows
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.inputs import KnownInputs
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import TvmArtifact, race_in_turns
-from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.models.inputs.drawn_inputs import drawn_inputs

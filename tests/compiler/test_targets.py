@@ -15,7 +15,6 @@ from tvm.support import nvcc
 from tests.compiler.conftest import CALLBACK
 from tests.support.present import present
 from tunegate.compiler import cuda_text, versions
-from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
@@ -59,29 +58,6 @@ def test_what_the_compiler_cannot_know_is_refused_by_name(config: TargetConfig, 
     with pytest.raises(ConfigError) as raised:
         tvm_target(config)
     assert str(raised.value).startswith(f"target {config.name}: {said}")
-
-
-# The threads of kernels in this process.
-
-
-def test_threads_may_run_wherever_the_process_may() -> None:
-    allowed, before = os.sched_getaffinity(0), tvm.get_global_func("runtime.NumThreads")()
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        use_threads(1)
-        assert os.sched_getaffinity(0) == {max(allowed)}
-    finally:
-        use_threads(before)
-        os.sched_setaffinity(0, allowed)
-
-
-def test_kernels_get_the_threads_that_they_are_given_and_who_runs_them_keeps_its_cores() -> None:
-    threads = tvm.get_global_func("runtime.NumThreads")
-    cores, before = os.sched_getaffinity(0), threads()
-    use_threads(1)
-    assert threads() == 1
-    use_threads(before)
-    assert os.sched_getaffinity(0) == cores
 
 
 def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """TVM's runtime, with its compiler in the process or without it (`TVM_USE_RUNTIME_LIB`)."""
 
 import ctypes
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -12,12 +11,8 @@ import tvm
 import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
-from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
-
 _RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
 _EXTRA = "libtvm_runtime_extra.so"
-_FAST_CORES = 1
-"""The number of the faster kind of cores, where there are two."""
 
 
 class _HasName(Protocol):
@@ -69,14 +64,6 @@ def device_of_kind(kind: str) -> Any:
 def arguments_of(inputs: Iterable[_HasName], feed: Mapping[str, Any], device: Any) -> list[Any]:
     """Returns the input arrays on the device, in order."""
     return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
-
-
-def use_threads(threads: int) -> None:
-    """Gives the kernels of this process `threads` threads, at most as many as its first kernel had:
-    TVM adds none later, and uses half of the machine's cores by itself. All may run on any core of
-    this process: TVM would bind it to the machine's first."""
-    os.environ.update(thread_variables(threads) | BRIEF_WAITS)
-    tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
 
 @cache

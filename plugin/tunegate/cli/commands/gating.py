@@ -87,15 +87,20 @@ PLAN = Command(
 )
 
 
-# Declares `tunegate tune`.
-
-
-class TuneOptions(shared_options.Options, frozen=True, kw_only=True):
-    """Options of `tune`: the shard. The plan has settled the rest."""
+class LaterOptions(shared_options.Options, frozen=True, kw_only=True):
+    """Options of the jobs after `plan`, which has settled the rest."""
 
     revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
     job: shared_options.CiJob = shared_options.CiJob()
+
+
+# Declares `tunegate tune`.
+
+
+class TuneOptions(LaterOptions, frozen=True, kw_only=True):
+    """Options of `tune`: the shard."""
+
     shard: Annotated[int, Option("which shard of plan.json", "N", whole_number)] = 0
 
 
@@ -111,14 +116,11 @@ TUNE = Command(
 # Declares `tunegate gate`.
 
 
-class GateOptions(shared_options.Options, frozen=True, kw_only=True):
+class GateOptions(LaterOptions, frozen=True, kw_only=True):
     """Options of `gate`."""
 
-    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     margin: shared_options.Margin = shared_options.Margin()
     measuring: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
-    cache: shared_options.CacheAddress = shared_options.CacheAddress()
-    job: shared_options.CiJob = shared_options.CiJob()
 
 
 GATE = Command(
@@ -135,15 +137,12 @@ GATE = Command(
 # Declares `tunegate measure`.
 
 
-class MeasureOptions(shared_options.Options, frozen=True, kw_only=True):
+class MeasureOptions(LaterOptions, frozen=True, kw_only=True):
     """Options of `measure`: the shard, and how its models are measured. All shards and the verdict
     use one margin."""
 
-    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     margin: shared_options.Margin = shared_options.Margin()
     measuring: shared_options.ShardMeasuringOptions = shared_options.ShardMeasuringOptions()
-    cache: shared_options.CacheAddress = shared_options.CacheAddress()
-    job: shared_options.CiJob = shared_options.CiJob()
     shard: Annotated[int, Option("which measuring shard of plan.json", "N", whole_number)] = 0
 
 
@@ -159,14 +158,11 @@ MEASURE = Command(
 # Declares `tunegate verdict`.
 
 
-class VerdictOptions(shared_options.Options, frozen=True, kw_only=True):
+class VerdictOptions(LaterOptions, frozen=True, kw_only=True):
     """Options of `verdict`."""
 
-    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     margin: shared_options.Margin = shared_options.Margin()
     metric: shared_options.JudgedMetric = shared_options.JudgedMetric()
-    cache: shared_options.CacheAddress = shared_options.CacheAddress()
-    job: shared_options.CiJob = shared_options.CiJob()
 
 
 VERDICT = Command(
