@@ -6,11 +6,13 @@ rejected by name; they matter only if a runtime needs the package.
 
 from __future__ import annotations
 
+import optparse
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -30,15 +32,21 @@ ReadText = Callable[[str], str]
 MAX_INCLUDED = 16
 """The most files that include each other."""
 _MAX_REQUIREMENT = 4000
-_OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(?:\s*=\s*|\s+|$)(.*)", re.DOTALL)
 _INLINE = re.compile(r"\s--(?:hash|config-settings?|global-option|install-option)(?=[\s=])")
 _HASH = re.compile(r"--hash[=\s]\s*(sha(?:256|384|512):[0-9a-f]{64,128})(?=\s|$)")
 _WHEEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.]*)-[^/\\-]+(?:-[^/\\]+)?\.(?:whl|tar\.gz|zip)")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
-_INDEX = {"-i", "--index-url", "--extra-index-url"}
-_FILES = {"-f", "--find-links"}
-_CONSTRAINTS = {"-c", "--constraint"}
-_INCLUDE = {"-r", "--requirement"}
+_OPTIONS = (
+    ("-r", "--requirement"),
+    ("-c", "--constraint"),
+    ("-i", "--index-url", "--pypi-url"),
+    ("-f", "--find-links"),
+    ("-e", "--editable"),
+    *(("--extra-index-url",), ("--no-binary",), ("--only-binary",)),
+    *(("--trusted-host",), ("--use-feature",)),
+)
+"""The options with a value that pip takes in a line, and beside them those without."""
+_FLAGS = ("--no-index", "--prefer-binary", "--require-hashes", "--pre")
 
 
 class _Line(NamedTuple):
@@ -72,19 +80,19 @@ class _Reading:
         if len(self._seen) > MAX_INCLUDED:
             raise LockFileError(f"{path}: more than {MAX_INCLUDED} files of requirements.")
         for line in _lines(path, text):
-            option = _OPTION.match(line.text) if line.text.startswith("-") else None
-            if option is not None:
-                self._note(line.text)
-                self._option(path, option[1], option[2].strip(), line.where)
-            else:
+            if not line.text.startswith("-"):
                 self._requirement(line)
+                continue
+            self._note(line.text)
+            for name, value in _options(line):
+                self._option(path, name, value, line.where)
 
     def _option(self, path: str, name: str, value: str, where: str) -> None:
-        if name in _INCLUDE:
+        if name == "-r":
             other = _beside(path, value, where)
             if other not in self._seen:
                 self.add(other, self._read_other(other))
-        elif name in _CONSTRAINTS:
+        elif name == "-c":
             with suppress(LockFileError):
                 other = _beside(path, value, where)
                 if other not in self._constraints:
@@ -92,11 +100,11 @@ class _Reading:
                     self._note(self._read_other(other))
             if len(self._constraints) > MAX_INCLUDED:
                 raise LockFileError(f"{where}: more than {MAX_INCLUDED} files of constraints.")
-        elif name in _INDEX:
+        elif name in {"-i", "--extra-index-url"}:
             self.indexes.append(value)
-        elif name in _FILES:
+        elif name == "-f":
             self.indexes.append(f"--find-links {value}")
-        elif name in {"-e", "--editable"} and (named := _named_by_address(value)):
+        elif name == "-e" and (named := _named_by_address(value)):
             self.refused[named] = f"{where}: {named} is a directory or a repository"
 
     def _note(self, text: str) -> None:
@@ -164,6 +172,29 @@ def _lines(path: str, text: str) -> Iterator[_Line]:
             yield _Line(plain, f"{path}:{begun}")
     if waiting.strip():
         yield _Line(waiting.strip(), f"{path}:{begun}")
+
+
+class _PipParser(optparse.OptionParser):
+    """A parser as pip has one: `-rfile`, `--requirem file` and quotes mean the same to both."""
+
+    def error(self, msg: str) -> NoReturn:
+        raise ValueError(msg)
+
+
+def _options(line: _Line) -> Iterator[tuple[str, str]]:
+    """Yields the options of a line, by their first names, and their values. Raises LockFileError
+    for a line that pip does not take."""
+    parser = _PipParser(add_help_option=False)
+    for names in _OPTIONS:
+        parser.add_option(*names, dest=names[0], action="append", default=[])
+    for flag in _FLAGS:
+        parser.add_option(flag, action="store_true")
+    try:
+        values, _ = parser.parse_args(shlex.split(line.text))
+    except ValueError as error:
+        raise LockFileError(f"{line.where}: {error}.") from error
+    for names in _OPTIONS:
+        yield from ((names[0], value) for value in getattr(values, names[0]))
 
 
 def _beside(path: str, value: str, where: str) -> str:
