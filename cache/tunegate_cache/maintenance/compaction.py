@@ -83,6 +83,7 @@ class Compactor:
         self._at_once = at_once
         self._problems: list[str] = []
         self._lost: set[str] = set()
+        self._unheld: set[str] = set()
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
@@ -98,7 +99,9 @@ class Compactor:
             return self._report("nothing new", version)
         is_usable = not rebuild and old is not None and revoked == old.revoked
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
-        gathered = self._gather(work.fresh, hot)
+        unheld = (name for name in work.listing.segments if name.file in self._unheld)
+        gathered = self._gather((*work.fresh, *unheld), hot)
+        self._lost -= set(gathered.archives)  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
         if not (gathered.files or orphans or is_asked):
@@ -129,18 +132,20 @@ class Compactor:
     ) -> HotRecords:
         """Returns the best records so far: from the snapshot, or from all archives if it must be
         rebuilt. A workload whose best records were revoked needs its next best, which only the
-        archives have."""
+        archives have. What HEAD covers and none of them holds is `_unheld`, to be gathered again:
+        an archive may be damaged, or missing."""
         archives = state.old_head.archives if state.old_head is not None else ()
+        covers = state.old_head.covers if state.old_head is not None else ()
         known = state.old_head.snapshot.at if state.old_head is not None else 0
         latest = max(self._seconds(), known) + SKEW_SECONDS
         hot = HotRecords(latest, revoked, new)
         if state.old_head is not None and is_snapshot_usable:
             if self._add_snapshot(hot, state.old_head):
-                archives = ()
+                archives = covers = ()
             else:
                 hot = HotRecords(latest, revoked, new)
-        for digest in (*archives, *state.orphans):
-            self._add_archive(hot, digest)
+        held = [self._add_archive(hot, digest) for digest in (*archives, *state.orphans)]
+        self._unheld = set(covers).difference(*held)
         return hot
 
     def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
@@ -179,13 +184,17 @@ class Compactor:
             return False
         return True
 
-    def _add_archive(self, hot: HotRecords, digest: str) -> None:
+    def _add_archive(self, hot: HotRecords, digest: str) -> list[str]:
+        """Adds an archive's records, and returns the files of its segments."""
+        files: list[str] = []
         try:
             for name, body in read_archive(self._store, self._group, digest):
-                self._add_segment(hot, name, body)
+                if self._add_segment(hot, name, body):
+                    files.append(name.file)
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
+        return files
 
     def _add_segment(self, hot: HotRecords, name: SegmentName, body: bytes) -> bool:
         contents = opened_segment(name, body, self._keys)
@@ -245,7 +254,7 @@ class Compactor:
             self._problems.append(f"HEAD has version {old.version}, later than any; counted anew")
         version = (old.version if old and is_countable else lost) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
-        standing = {name.file for name in state.listing.segments}
+        standing = {name.file for name in state.listing.segments} - self._unheld
         head = Head(
             version=version,
             parent=state.current.digest,

@@ -19,9 +19,9 @@ Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
-    """A flaw. A rebuilding compaction heals `head`, `snapshot` and `orphan`; a broken `archive` or
-    `segment` is lost; `unarchived` is a segment that HEAD covers but no archive holds, which would
-    be a broken promise."""
+    """A flaw. A rebuilding compaction heals `head`, `snapshot`, `orphan` and `unarchived`, which is
+    a segment that HEAD covers but no archive holds. Of a broken `archive` it saves what still
+    stands as segments; a broken `segment` is lost."""
 
     group: Group
     kind: Kind

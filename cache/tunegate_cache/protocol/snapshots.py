@@ -17,7 +17,7 @@ from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.snapshot_index import IndexRow, SnapshotIndex
 from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.protocol.target_requests import TargetRequests
-from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+from tunegate_cache.stores.store import ObjectConflictError, ObjectNotFoundError, ObjectStore
 
 _MAX_REQUESTS = 32
 _FIRST_GAP_BYTES = 64 * 1024
@@ -182,6 +182,7 @@ def snapshot_records(
 # Writes the best records of a group as packs with an index.
 
 _PACK_BYTES = 32 * 1024 * 1024
+_SPARE = b"\n"
 
 _Shapes = dict[str, WorkloadShape | None]
 
@@ -218,9 +219,16 @@ def write_snapshot(
 
 
 def write_content(store: ObjectStore, group: Group, kind: ContentKind, body: bytes) -> str:
-    """Stores an object under its digest, and returns the digest."""
+    """Stores an object under its digest, and returns the digest. A damaged one may have that name
+    already, and cannot be replaced: no reader minds a byte behind a pack or an archive."""
     digest = hashlib.sha256(body).hexdigest()
-    store.write(group.content(kind, digest), body)
+    try:
+        store.write(group.content(kind, digest), body)
+    except ObjectConflictError:
+        if kind == "idx":
+            raise
+        digest = hashlib.sha256(body + _SPARE).hexdigest()
+        store.write(group.content(kind, digest), body + _SPARE)
     return digest
 
 

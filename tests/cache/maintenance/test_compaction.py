@@ -18,6 +18,7 @@ from tunegate_cache.format.records import ExactHit, Toolchain, TransferHit
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import signature_of
 from tunegate_cache.maintenance.collection import collect
+from tunegate_cache.maintenance.consistency import flaws
 from tunegate_cache.maintenance.copying import pull, push
 from tunegate_cache.protocol import archive, group_reader, group_state
 from tunegate_cache.protocol.group_state import current_head, listing
@@ -247,9 +248,49 @@ def test_a_damaged_object_costs_no_acknowledged_record_that_is_held_elsewhere(
     assert place.best("a") == make_record("a")
 
 
-def test_a_damaged_snapshot_is_a_counted_miss_until_it_is_made_anew(place: Place) -> None:
+@pytest.mark.parametrize("revoke", [[], [Revocation(repository="other/x")]])
+@pytest.mark.parametrize("body", [b"garbage", None])
+def test_a_lost_archive_costs_no_record_whose_segment_stands(
+    place: Place, revoke: list[Revocation], body: bytes | None
+) -> None:
+    place.archive(make_record("old"))
+    (kept,) = listing(place.store, MAIN).archives
+    place.publish(*numbered(2))
+    place.compact()
+    (lost,) = set(listing(place.store, MAIN).archives) - {kept}
+    place.store.delete(lost)
+    if body is not None:
+        place.store.write(lost, body)
+    done = place.compact(revoke, rebuild=not revoke)
+    assert (done.segments, len(done.problems)) == (1, 1)
+    assert [place.best(name) for name in ("old", "w0", "w1")] == [
+        make_record("old"),
+        *numbered(2),
+    ]
+    assert list(flaws(place.store, MAIN, NOBODY)) == []
+    assert place.collect().segments == 1
+    assert place.best("w1") == make_record("w1")
+
+
+def test_a_segment_that_cannot_be_read_either_is_not_covered(place: Place) -> None:
+    for record in numbered(2):
+        place.publish(record)
+    place.compact()
+    place.store.delete(listing(place.store, MAIN).archives[0])
+    damaged = listing(place.store, MAIN).segments[0]
+    place.store._objects[damaged.name] = b"garbage"
+    place.compact(rebuild=True)
+    head = present(current_head(place.store, MAIN, NOBODY).head)
+    assert head.covers == (listing(place.store, MAIN).segments[1].file,)
+    assert place.best("w1") == make_record("w1")
+
+
+@pytest.mark.parametrize("kind", ["pack", "idx"])
+def test_a_damaged_snapshot_is_a_counted_miss_until_it_is_made_anew(
+    place: Place, kind: str
+) -> None:
     place.archive(make_record())
-    damaged = next(name for name in place.store.names("") if "/idx/" in name)
+    damaged = next(name for name in place.store.names("") if f"/{kind}/" in name)
     place.store.delete(damaged)
     place.store.write(damaged, b"garbage")
     assert place.best() is None
