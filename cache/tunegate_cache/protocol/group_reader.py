@@ -79,7 +79,9 @@ class GroupReader:
             except heads.CorruptHeadError as error:
                 requests.trouble.corrupt(group.head, str(error))
                 continue
-            if self._trust.seen.is_older(group, head.version, requests.latest):
+            is_older = self._trust.seen.is_older(group, head.version, requests.latest)
+            # Where nothing is signed it proves nothing: a cache may have been begun anew.
+            if is_older and self._trust.keys.is_required(group.zone):
                 requests.trouble.corrupt(group.head, "older than one seen before")
             else:
                 by_group[group] = head

@@ -538,6 +538,16 @@ def test_a_change_that_is_rounding_alone_is_not_told(tmp_path: Path) -> None:
 def test_new_weights_are_no_news(tmp_path: Path) -> None:
     base, head = (matmul_model(rows=4, inner=64, seed=seed) for seed in (1, 2))
     assert lines(tmp_path, base, head) == ()
+    for each, scale in ((base, 1.0), (head, 2.0)):
+        each.graph.node[0].output[0] = "product"
+        scaled = helper.make_node(
+            "Scaler", ["product"], ["y"], domain="ai.onnx.ml", scale=[scale], offset=[0.0]
+        )
+        each.graph.node.append(scaled)
+        each.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+        del each.graph.initializer[:]
+        each.graph.initializer.append(numpy_helper.from_array(np.ones((64, 16), "f4"), "w"))
+    assert lines(tmp_path, base, head) == ()
 
 
 @pytest.mark.parametrize(

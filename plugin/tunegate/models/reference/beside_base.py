@@ -18,7 +18,7 @@ from tunegate.models.reference.comparison import RANDOM, is_random
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.reference.tolerance import differs, is_numeric
 from tunegate.models.seeded_inputs import RuledTensor, seeded_inputs
-from tunegate.system.onnx_scan import is_external, tensors_in
+from tunegate.system.onnx_scan import is_external, nodes_of, tensors_in
 
 _MAX_SHOWN = 300
 
@@ -61,6 +61,10 @@ def _weights(model: onnx.ModelProto) -> Counter[str] | None:
             return None
         array = numpy_helper.to_array(tensor)
         counts[f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"] += 1
+    for node in nodes_of(model):  # the numbers of trees, and of what scikit-learn has
+        if node.domain == "ai.onnx.ml":
+            numbers = b"".join(sorted(each.SerializeToString() for each in node.attribute))
+            counts[hashlib.sha256(numbers).hexdigest()] += 1
     return counts
 
 
