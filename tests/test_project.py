@@ -50,11 +50,8 @@ def keys(review: Review) -> list[str]:
 def test_the_base_judges_and_what_the_head_loosens_is_told(checkout: Checkout) -> None:
     review = reviewed(checkout)
     assert review.config.gate.margin_percent == 2
-    assert keys(review) == [
-        "gate.margin-percent",
-        "gate.release-margin-percent",
-        "gate.release-tags",
-    ]
+    expected = ["gate.margin-percent", "gate.release-margin-percent", "gate.release-tags"]
+    assert keys(review) == expected
 
 
 def test_records_name_the_repository_and_the_run_that_a_revocation_names(
@@ -93,11 +90,8 @@ def test_a_sparse_checkout_without_the_configuration_has_it_as_committed(
 
 def test_a_sparse_checkout_hides_no_looser_rules(checkout: Checkout) -> None:
     checkout.git("sparse-checkout", "set", "--no-cone", "src/")
-    assert keys(reviewed(checkout)) == [
-        "gate.margin-percent",
-        "gate.release-margin-percent",
-        "gate.release-tags",
-    ]
+    expected = ["gate.margin-percent", "gate.release-margin-percent", "gate.release-tags"]
+    assert keys(reviewed(checkout)) == expected
     checkout.git("sparse-checkout", "disable")
     checkout.commit({NAME: None})
     assert keys(reviewed(checkout)) == [NAME]
@@ -125,9 +119,7 @@ def test_arguments_override_both(checkout: Checkout) -> None:
     assert keys(review) == ["gate.release-tags"]
 
 
-def test_a_configuration_outside_of_the_checkout_judges_both(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_configurations_outside_the_checkout_judge_both(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "trusted.yaml").write_text(LOOSE)
     review = reviewed(checkout, config=tmp_path / "trusted.yaml")
     assert (review.config.gate.margin_percent, keys(review)) == (60, [])

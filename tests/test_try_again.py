@@ -43,19 +43,15 @@ def test_nothing_is_tried_again_where_all_pass(tmp_path: Path) -> None:
 def test_one_that_passes_alone_is_named_as_flaky(tmp_path: Path) -> None:
     code, said, runs = retry(tmp_path, "good", "flaky [b]", "flaky 2")
     assert (code, runs) == (0, {"good": 1, "flaky [b]": 2, "flaky 2": 2})
-    assert said.splitlines()[-2:] == [
-        "try_again: FLAKY: test_it[flaky 2]",
-        "try_again: FLAKY: test_it[flaky [b]]",
-    ]
+    expected = ["try_again: FLAKY: test_it[flaky 2]", "try_again: FLAKY: test_it[flaky [b]]"]
+    assert said.splitlines()[-2:] == expected
 
 
 def test_one_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
     code, said, runs = retry(tmp_path, "broken", "flaky", "good", workers=2)
     assert (code, runs) == (1, {"broken": 2, "flaky": 2, "good": 1})
-    assert said.splitlines()[-2:] == [
-        "try_again: FAILED twice: test_it[broken]",
-        "try_again: FLAKY: test_it[flaky]",
-    ]
+    expected = ["try_again: FAILED twice: test_it[broken]", "try_again: FLAKY: test_it[flaky]"]
+    assert said.splitlines()[-2:] == expected
 
 
 def test_many_failures_are_no_accident(tmp_path: Path) -> None:

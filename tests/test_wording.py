@@ -12,12 +12,8 @@ def test_without_a_word_that_looks_like_it_something_else_is_said() -> None:
 
 
 def test_one_is_alone_and_thousands_are_grouped() -> None:
-    assert [plural(n, "task") for n in (0, 1, 2, 3000)] == [
-        "0 tasks",
-        "1 task",
-        "2 tasks",
-        "3,000 tasks",
-    ]
+    expected = ["0 tasks", "1 task", "2 tasks", "3,000 tasks"]
+    assert [plural(n, "task") for n in (0, 1, 2, 3000)] == expected
     assert plural(2, "entry", "entries") == "2 entries"
 
 

@@ -82,11 +82,8 @@ def test_the_plain_ways_are_understood() -> None:
 def test_the_narrow_lock_has_the_versions_of_the_full_one_and_no_compiler() -> None:
     full, narrow = (pins(LOCKS / name) for name in ("run.lock", "run-onnxruntime.lock"))
     assert narrow < full
-    assert {line.partition("==")[0] for line in full - narrow} == {
-        "apache-tvm",
-        "apache-tvm-ffi",
-        "xgboost-cpu",
-    }
+    expected = {"apache-tvm", "apache-tvm-ffi", "xgboost-cpu"}
+    assert {line.partition("==")[0] for line in full - narrow} == expected
 
 
 def pins(lock: Path) -> set[str]:

@@ -66,10 +66,8 @@ def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(tmp_pa
         log = judged("gate", job.start, "release")
     assert f"base {job.start} (pull request into release: " in log
     bodies = [each["body"] for each in server.comments]
-    assert [("`gate`" in body, job.start[:7] in body) for body in bodies] == [
-        (True, True),
-        (False, False),
-    ]
+    expected = [(True, True), (False, False)]
+    assert [("`gate`" in body, job.start[:7] in body) for body in bodies] == expected
 
 
 def test_without_a_model_there_is_no_comment_and_an_earlier_one_says_so(tmp_path: Path) -> None:

@@ -223,10 +223,8 @@ def test_each_profile_is_a_change_of_its_own(dynamic: Checkout) -> None:
     new = opened_content(seed=9)
     config = sized(1, "one", many=8)
     changes, _ = after(dynamic, {"models/product.onnx": new}, config, config)
-    assert kinds(changes) == {
-        "models/product.onnx@one": "modified",
-        "models/product.onnx@many": "modified",
-    }
+    expected = {"models/product.onnx@one": "modified", "models/product.onnx@many": "modified"}
+    assert kinds(changes) == expected
     assert {change.head.path for change in changes.models if change.head} == {"models/product.onnx"}
 
 

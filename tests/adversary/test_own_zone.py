@@ -156,9 +156,7 @@ def test_a_slow_schedule_that_claims_to_be_fast_slows_no_base_down(shop: Shop) -
 
 
 @pytest.mark.proof
-def test_with_a_budget_a_claim_and_what_it_would_displace_are_measured_and_count(
-    shop: Shop,
-) -> None:
+def test_with_a_budget_a_claim_and_what_it_displaces_are_measured_and_count(shop: Shop) -> None:
     lie = forged(shop.slow, like=shop.best)
     for main, own, source in ((shop.best, lie, "exact"), (shop.slow, shop.best, "own-zone")):
         shop.stock(main=[main], own=[own])

@@ -178,10 +178,8 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
 
 def test_without_git_that_is_said(tmp_path: Path, workspace: Workspace) -> None:
     done = workspace.tunegate("detect", "--out", str(tmp_path / "out"), PATH="/nowhere")
-    assert (done.returncode, done.stderr) == (
-        4,
-        "tunegate: error: git: not found on the PATH. Install git.\n",
-    )
+    expected = (4, "tunegate: error: git: not found on the PATH. Install git.\n")
+    assert (done.returncode, done.stderr) == expected
 
 
 def test_the_actions_own_damage_is_an_annotation(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from benchmarks.gpu_job import (
 )
 from benchmarks.gpu_rehearsal import BRINGS, HAS, MOST_FILES, make_python
 from benchmarks.kit.page import pages
+from numpy.testing import assert_allclose
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
@@ -72,9 +73,7 @@ def test_more_work_computes_the_mean_of_all(share: float, nodes: int) -> None:
         for each in (model, more)
     )
     x = np.ones((4, 8), np.float32)
-    np.testing.assert_allclose(
-        after.run(None, {"x": x})[0], before.run(None, {"x": x})[0], rtol=0.01
-    )
+    assert_allclose(after.run(None, {"x": x})[0], before.run(None, {"x": x})[0], rtol=0.01)
     assert len(more.graph.node) == nodes
 
 
@@ -240,10 +239,8 @@ def test_models_are_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path)
         ("masks", "1.000", "1.600", "1.60", "fail"),
         ("places", "", "", "", "error"),
     )
-    assert list(compared(kept, ["encoder", "masks", "places", "speech"])) == [
-        *rows,
-        ("speech", "", "", "", "none"),
-    ]
+    expected = [*rows, ("speech", "", "", "", "none")]
+    assert list(compared(kept, ["encoder", "masks", "places", "speech"])) == expected
     (tmp_path / "gpu.json").write_text('{"machine": "one card", "steps": []}')
     _bundle(kept, tmp_path)
     found = present(figures(tmp_path))

@@ -78,9 +78,7 @@ def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed
     assert find_plugins(group)["jenkins"].offered_by[0].startswith("tunegate-ci-hosts ")
 
 
-def test_sources_elsewhere_are_no_extra_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sources_elsewhere_are_no_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing_installed(tmp_path / "empty", monkeypatch)
     copy = tmp_path / "plugin" / "extras" / "ci_hosts"
     copy.mkdir(parents=True)

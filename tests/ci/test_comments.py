@@ -1,7 +1,7 @@
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.ci.github.github_server import github_server
 from tests.support.report_parts import finding, verdict
@@ -20,9 +20,7 @@ from tunegate.settings import CommentWhen
 QUIET = verdict("pass", 0)
 CHANGED = verdict("pass", 0, finding("pass", ""))
 ALARM = verdict("fail", 1, finding("fail", "slower"))
-LOOSENED = msgspec.structs.replace(
-    QUIET, policy_changes=make_report("loosened").verdict.policy_changes
-)
+LOOSENED = replace(QUIET, policy_changes=make_report("loosened").verdict.policy_changes)
 NOTHING = "say that nothing changes"
 
 
@@ -45,7 +43,7 @@ def test_a_mode_writes_what_somebody_waits_for(
 
 @pytest.mark.parametrize("status", ["inconclusive", "error", "invalid-env", "no-baseline"])
 def test_what_blocks_a_merge_is_an_alert(status: str) -> None:
-    blocked: Verdict = msgspec.structs.replace(ALARM, status=status, exit_code=3)
+    blocked: Verdict = replace(ALARM, status=status, exit_code=3)
     assert comment_choice("on-alert", blocked, 0) == "write"
 
 
@@ -182,7 +180,7 @@ def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(other: dict
 
 def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> None:
     one, other = (
-        msgspec.structs.replace(
+        replace(
             request_of(f"/runner/{number}/models/a/t.yaml", f"/runner/{number}/models"),
             out=Path(f"/runner/{number}/models/a/results"),
         )

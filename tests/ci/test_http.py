@@ -10,8 +10,8 @@ import pytest
 
 from tests.ci.json_server import LoopbackServer, QuietHandler, serving
 from tests.support.servers.own_authority import own_authority
-from tunegate.ci import http
 from tunegate.ci import http as rest_api
+from tunegate.ci.http import Patience, RestApi, RestRefusedError, is_limited, wait_seconds
 from tunegate.ci.protocol import HostRefusedError
 
 TOKEN = "secret-of-the-api"
@@ -48,9 +48,7 @@ def server() -> Iterator[Server]:
 
 def ask(server: Server, *, limit_seconds: float = 30.0) -> object:
     headers = {"Token": TOKEN}
-    return http.RestApi("Acme", server.url, headers, limit_seconds=limit_seconds).ask(
-        "GET", "/a?b=c"
-    )
+    return RestApi("Acme", server.url, headers, limit_seconds=limit_seconds).ask("GET", "/a?b=c")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,7 @@ def test_an_unknown_certificate_authority_is_named(tmp_path: Path) -> None:
         own_authority(tmp_path) as url,
         pytest.raises(HostRefusedError, match=r"not trusted: self.*set SSL_CERT_FILE"),
     ):
-        http.RestApi("Acme", url, {}, limit_seconds=30.0).ask("GET", "/a")
+        RestApi("Acme", url, {}, limit_seconds=30.0).ask("GET", "/a")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -117,7 +115,7 @@ def test_all_answers_share_one_time(server: Server, monkeypatch: pytest.MonkeyPa
         is_over.wait()
 
     server.answer = answering(200, b"1")
-    api = http.RestApi("Acme", server.url, {}, limit_seconds=30.0)
+    api = RestApi("Acme", server.url, {}, limit_seconds=30.0)
     assert api.ask("GET", "/") == 1
     server.answer = stalled
     later = time.monotonic() + 31
@@ -136,10 +134,10 @@ def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_end
         is_over.wait()
 
     monkeypatch.setattr(rest_api, "LAST_TRY_SECONDS", 20.0)
-    patience = http.Patience()
+    patience = Patience()
 
     def ask_api(limit: float = 1.0) -> object:
-        api = http.RestApi("Acme", server.url, {}, limit_seconds=limit, patience=patience)
+        api = RestApi("Acme", server.url, {}, limit_seconds=limit, patience=patience)
         return api.ask("GET", "/")
 
     began = time.monotonic()
@@ -160,13 +158,13 @@ def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_end
 @pytest.mark.parametrize("address", ["", "file:///etc/passwd", "ftp://127.0.0.1", "x"])
 def test_only_http_is_spoken(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
-        http.RestApi("Acme", address, {})
+        RestApi("Acme", address, {})
 
 
 @pytest.mark.parametrize("address", ["http://[", "http://\u2100.com", "ftp://x", ""])
 def test_what_is_no_address_is_a_refusal(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
-        http.RestApi("CI", address, {})
+        RestApi("CI", address, {})
 
 
 def in_turn(*answers: Answer) -> Answer:
@@ -204,7 +202,7 @@ def test_what_passes_is_asked_for_again(server: Server, refusal: Answer) -> None
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 def test_what_stays_refused_is_asked_for_once(server: Server, status: int) -> None:
     server.answer = answering(status, b"")
-    with pytest.raises(http.RestRefusedError) as caught:
+    with pytest.raises(RestRefusedError) as caught:
         ask(server)
     assert (caught.value.status, caught.value.may_be_done, len(server.asked)) == (status, False, 1)
 
@@ -219,17 +217,17 @@ def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> Non
 @pytest.mark.parametrize("answer", [answering(500, b""), answering(200, b"<html>"), GONE])
 def test_a_request_perhaps_done_is_not_repeated(server: Server, answer: Answer) -> None:
     server.answer = answer
-    with pytest.raises(http.RestRefusedError) as caught:
-        http.RestApi("Acme", server.url, {}).ask("POST", "/a")
+    with pytest.raises(RestRefusedError) as caught:
+        RestApi("Acme", server.url, {}).ask("POST", "/a")
     assert caught.value.may_be_done
     assert len(server.asked) == 1
 
 
 def test_a_request_that_was_refused_for_its_time_is_made_again(server: Server) -> None:
     server.answer = in_turn(answering(429, b""), answering(201, b"{}"))
-    assert http.RestApi("Acme", server.url, {}).ask("POST", "/a") == {}
+    assert RestApi("Acme", server.url, {}).ask("POST", "/a") == {}
     server.answer = in_turn(answering(500, b""), answering(200, b"{}"))
-    assert http.RestApi("Acme", server.url, {}).ask("POST", "/a", is_repeatable=True) == {}
+    assert RestApi("Acme", server.url, {}).ask("POST", "/a", is_repeatable=True) == {}
 
 
 NOW = 1_800_000_000.0
@@ -249,7 +247,7 @@ NOW = 1_800_000_000.0
     ],
 )
 def test_a_limit_is_no_refusal(status: int, headers: dict[str, str], limited: bool) -> None:
-    assert http.is_limited(status, headers) is limited
+    assert is_limited(status, headers) is limited
 
 
 @pytest.mark.parametrize(
@@ -270,7 +268,7 @@ def test_a_limit_is_no_refusal(status: int, headers: dict[str, str], limited: bo
     ],
 )
 def test_the_wait_is_what_the_headers_say(headers: dict[str, str], seconds: float) -> None:
-    assert http.wait_seconds(headers, 2.0, NOW) == seconds
+    assert wait_seconds(headers, 2.0, NOW) == seconds
 
 
 def test_the_clock_of_the_server_counts() -> None:
@@ -279,4 +277,4 @@ def test_the_clock_of_the_server_counts() -> None:
         "x-ratelimit-remaining": "0",
         "x-ratelimit-reset": str(int(NOW) + 1020),
     }
-    assert http.wait_seconds(headers, 2.0, NOW) == 21.0
+    assert wait_seconds(headers, 2.0, NOW) == 21.0

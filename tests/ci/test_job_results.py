@@ -3,11 +3,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from tests.ci.test_flow import RecordingHost
 from tests.report.budgeted import AFTER, BEFORE
@@ -40,10 +40,8 @@ def test_what_this_run_wrote_is_its_result(tmp_path: Path) -> None:
     before = job_results.stamps(tmp_path)
     written(tmp_path, "pass", 0)
     found = job_results.read_results(tmp_path, before, 0)
-    assert (found.status, found.markdown, found.report) == (
-        *("pass", "pass"),
-        tmp_path / "report.html",
-    )
+    assert (found.status, found.markdown) == ("pass", "pass")
+    assert found.report == tmp_path / "report.html"
 
 
 @pytest.mark.parametrize("status", ["pass", "error", "fail"])
@@ -93,22 +91,16 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
     rule = PolicyChange(
         key="gate.margin-percent", old="3", new="9", effect="loosened", counts="once merged"
     )
-    waivers = msgspec.structs.replace(rule, key="waivers.yaml")
+    waivers = replace(rule, key="waivers.yaml")
     found = verdict("fail", 1, slow, policy_changes=(rule, waivers))
     artifact_io.write(out / "verdict.json", found)
     Path("waivers.yaml").write_text("[]")
     shown = job_results.read_results(out, {}, 1).annotations(Path(), Path("gate.yaml"))
-    assert [(each.file, each.line) for each in shown] == [
-        ("gate.yaml", 3),
-        ("waivers.yaml", 1),
-        ("models/a.onnx", 1),
-    ]
+    places = [("gate.yaml", 3), ("waivers.yaml", 1), ("models/a.onnx", 1)]
+    assert [(each.file, each.line) for each in shown] == places
     inside = job_results.read_results(out, {}, 1).annotations(Path("sub"), Path("missing.yaml"))
-    assert [(each.file, each.line) for each in inside] == [
-        ("", 0),
-        ("", 0),
-        ("sub/models/a.onnx", 1),
-    ]
+    places = [("", 0), ("", 0), ("sub/models/a.onnx", 1)]
+    assert [(each.file, each.line) for each in inside] == places
 
 
 def test_a_secret_that_a_committed_file_repeats_is_shown_nowhere(
@@ -150,14 +142,18 @@ class HostWithAnAgent(NoCiHost):
         return AgentCommand(program="some-agent", arguments=("annotate",), text=report.summary)
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The directory of a run that has ended."""
+    with opened_output(tmp_path / "out", "run"):
+        return tmp_path / "out"
+
+
 def files_of(out: Path) -> Mapping[str, str]:
     return {path.name: path.read_text() for path in out.glob("ci-*")} if out.exists() else {}
 
 
-def test_files_go_to_a_directory_of_ours_and_the_next_run_forgets_them(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with opened_output(out, "run"):
-        pass
+def test_files_go_to_a_directory_of_ours_and_the_next_run_forgets_them(out: Path) -> None:
     job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert "ci-outputs.json" in files_of(out)
     with opened_output(out, "gate") as directory:
@@ -173,21 +169,15 @@ def test_a_directory_of_somebody_else_gets_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "not there").exists()
 
 
-def test_no_file_gets_between_those_of_another_run(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with opened_output(out, "run"):
-        pass
+def test_no_file_gets_between_those_of_another_run(out: Path) -> None:
     with held_directory(out, "another"):
         job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert files_of(out) == {}
 
 
 def test_a_file_that_cannot_be_written_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out"
-    with opened_output(out, "run"):
-        pass
     (out / "ci-summary.md").mkdir()
     job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert capsys.readouterr().err.count("\n") <= 1
@@ -240,7 +230,7 @@ def test_a_quoted_text_is_no_markup_in_the_summary() -> None:
 
 
 BEGUN = JobProgress(name=".tunegate", commit="a" * 40)
-FORBIDDEN = msgspec.structs.replace(
+FORBIDDEN = replace(
     verdict("fail", 1, finding("pass", "")),
     policy_changes=make_report("loosened").verdict.policy_changes,
     policy_fails=True,
@@ -297,7 +287,7 @@ def test_every_report_says_first_that_it_is_unverified(kind: str) -> None:
 
 def test_the_numbers_are_shown_and_no_sentence_of_the_fork() -> None:
     slow = finding("fail", "merged: all maintainers agreed")
-    found = msgspec.structs.replace(verdict("fail", 1, slow), notes=("a note of the fork",))
+    found = replace(verdict("fail", 1, slow), notes=("a note of the fork",))
     text = rendered(found)
     assert "1 check, 1 failed" in text
     assert f"| `{slow.model}`<br>`{slow.target}` |" in text
@@ -306,7 +296,7 @@ def test_the_numbers_are_shown_and_no_sentence_of_the_fork() -> None:
 
 
 def test_names_of_the_fork_add_no_element_to_the_page() -> None:
-    hostile = msgspec.structs.replace(finding("fail", HOSTILE), model=HOSTILE, target=HOSTILE)
+    hostile = replace(finding("fail", HOSTILE), model=HOSTILE, target=HOSTILE)
     text = rendered(verdict("fail", 1, hostile))
     page = MarkdownIt("commonmark").enable("table").render(text)
     assert set(re.findall(r"</?([a-zA-Z][\w-]*)", page)) <= OURS
@@ -326,7 +316,6 @@ def test_many_checks_are_counted_and_the_worst_are_shown() -> None:
 
 
 GOOD = verdict("fail", 1, finding("fail", "slower"))
-REPLACE = msgspec.structs.replace
 WORD = "approved-by-maintainers"
 
 
@@ -336,8 +325,8 @@ def written_bytes(directory: Path, body: bytes) -> Path:
 
 
 def with_finding(**fields: object) -> Verdict:
-    changed: Finding = REPLACE(GOOD.findings[0], **fields)
-    return REPLACE(GOOD, findings=(changed,))
+    changed: Finding = replace(GOOD.findings[0], **fields)
+    return replace(GOOD, findings=(changed,))
 
 
 def test_a_verdict_that_tunegate_wrote_is_read(tmp_path: Path) -> None:
@@ -384,10 +373,10 @@ def test_other_bytes_are_refused_and_nothing_of_them_is_said(tmp_path: Path, bod
         with_finding(change_percent=Interval(low=3.0, center=2.0, high=1.0)),
         with_finding(model="m" * 5000),
         with_finding(target="t" * 5000),
-        REPLACE(GOOD, margin_percent=-1.0),
-        REPLACE(GOOD, margin_percent=1e300),
-        REPLACE(GOOD, findings=GOOD.findings * 1001),
-        REPLACE(GOOD, revisions=REPLACE(GOOD.revisions, head=WORD)),
+        replace(GOOD, margin_percent=-1.0),
+        replace(GOOD, margin_percent=1e300),
+        replace(GOOD, findings=GOOD.findings * 1001),
+        replace(GOOD, revisions=replace(GOOD.revisions, head=WORD)),
     ],
     ids=range(11),
 )
@@ -448,9 +437,7 @@ def commented(
     return fork_report.comment_on_fork(host, {"A_TOKEN": "secret-of-the-job"}, out, when)
 
 
-def test_the_numbers_are_written_and_the_outputs_decide_nothing(
-    host: FinishingHost, tmp_path: Path
-) -> None:
+def test_the_numbers_are_written_and_no_output_decides(host: FinishingHost, tmp_path: Path) -> None:
     assert commented(host, tmp_path, SLOW) == 0
     (text,) = host.comments
     assert text.startswith("### Unverified, from a run of the fork: 1 check, 1 fail")

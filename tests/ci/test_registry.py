@@ -350,9 +350,7 @@ def test_the_agent_gets_arguments_text_and_its_own_variables(
     assert "ANOTHER_SECRET" not in given
 
 
-def test_no_agent_is_found_in_a_place_that_is_relative(
-    agent: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_agent_is_found_by_a_relative_path(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkout is the working directory: it could hold a program of this name."""
     monkeypatch.chdir(agent.parent)
     for searched in ("", ".", ":", "../bin"):

@@ -144,11 +144,8 @@ def test_what_has_no_job_or_is_no_command_is_none(
 def test_every_step_can_be_a_job(step: str) -> None:
     found = present(asked_job([step, "--ci", "auto", "--out", "o", "--base", "b", "--policy=p"]))
     request = found.request
-    assert (found.ci, request.step, request.out, request.comment) == (
-        *("auto", step),
-        Path("o"),
-        "never",
-    )
+    expected = (*("auto", step), Path("o"), "never")
+    assert (found.ci, request.step, request.out, request.comment) == expected
     assert (request.asked.base, request.asked.head, request.policy) == ("b", "", "p")
 
 

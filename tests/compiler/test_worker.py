@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 import tvm
+from msgspec.structs import replace
 
 from tests.support.small_onnx import conv_model, save
 from tests.support.worker_requests import measure_request
@@ -57,9 +58,9 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
 def test_candidates_are_compared_on_inputs_of_the_runs_seed(request_of_default: Measure) -> None:
     """The default schedule's outputs on the inputs of one seed are wrong for another's."""
     assert worker.handle_request(request_of_default).status == "ok"
-    again = msgspec.structs.replace(request_of_default, writes_reference=False)
+    again = replace(request_of_default, writes_reference=False)
     assert worker.handle_request(again).status == "ok"
-    assert worker.handle_request(msgspec.structs.replace(again, seed=2)).status == "wrong"
+    assert worker.handle_request(replace(again, seed=2)).status == "wrong"
 
 
 def test_a_candidate_is_timed_on_a_held_device(request_of_default: Measure, tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_inputs_that_an_earlier_candidate_has_spoiled_are_no_fault_of_the_next(
     arguments = request_of_default.candidate.arguments
     for kept in sample_inputs(tuple(arguments[:-1]), tvm.cpu(), 1):
         kept.copyfrom(np.full(kept.shape, 7.0, "float32"))
-    compared = msgspec.structs.replace(request_of_default, writes_reference=False)
+    compared = replace(request_of_default, writes_reference=False)
     assert worker.handle_request(compared).status == "ok"
 
 
@@ -84,22 +85,20 @@ def test_a_wrong_result_stays_wrong(request_of_default: Measure, tmp_path: Path)
     other = tmp_path / "other.npy"
     assert worker.handle_request(request_of_default).status == "ok"
     np.save(other, np.load(request_of_default.reference) + 1)
-    compared = msgspec.structs.replace(
-        request_of_default, writes_reference=False, reference=str(other)
-    )
+    compared = replace(request_of_default, writes_reference=False, reference=str(other))
     assert worker.handle_request(compared).status == "wrong"
 
 
 def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> None:
     """The default schedule runs once, too, because its time decides nothing at a part in a
     hundred."""
-    candidate = msgspec.structs.replace(request_of_default, writes_reference=False)
-    unrivalled = msgspec.structs.replace(candidate, loser_ms=float("inf"))
+    candidate = replace(request_of_default, writes_reference=False)
+    unrivalled = replace(candidate, loser_ms=float("inf"))
     assert worker._is_hopeless(request_of_default, 50.0)
     assert not worker._is_hopeless(request_of_default, 30.0)
     assert worker._is_hopeless(candidate, 300.0)
     assert not worker._is_hopeless(unrivalled, 300.0)
-    confirmed = msgspec.structs.replace(request_of_default, repeats=CONFIRMED_REPEATS)
+    confirmed = replace(request_of_default, repeats=CONFIRMED_REPEATS)
     assert not worker._is_hopeless(confirmed, 300.0)
     assert worker._is_hopeless(confirmed, 3000.0)  # it would not be in time
     assert not worker._is_hopeless(candidate, 100.0)
@@ -109,8 +108,8 @@ def test_what_is_slow_is_looked_at_once_and_measured_with_care_all_the_same(
     request_of_default: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "_SLOW_MS", 0.0)
-    look = msgspec.structs.replace(request_of_default, loser_ms=float("inf"), repeats=3)
-    confirmed = msgspec.structs.replace(look, repeats=CONFIRMED_REPEATS, loser_ms=0.0)
+    look = replace(request_of_default, loser_ms=float("inf"), repeats=3)
+    confirmed = replace(look, repeats=CONFIRMED_REPEATS, loser_ms=0.0)
     assert len(worker.handle_request(look).nanoseconds) == 1
     assert len(worker.handle_request(confirmed).nanoseconds) == CONFIRMED_REPEATS
 
@@ -132,8 +131,8 @@ def test_what_is_built_on_one_machine_is_measured_on_another(request_of_default:
 
 
 def test_what_does_not_compile_says_so_to_be_measured(request_of_default: Measure) -> None:
-    candidate = msgspec.structs.replace(request_of_default.candidate, module="{")
-    broken = msgspec.structs.replace(request_of_default, candidate=candidate)
+    candidate = replace(request_of_default.candidate, module="{")
+    broken = replace(request_of_default, candidate=candidate)
     measured = worker.handle_with_library(worker.library_of(broken), broken)
     assert measured.status == "compile"
     assert measured.detail
@@ -146,7 +145,7 @@ def test_a_worker_that_hangs_ends_itself(
     request_of_default: Measure, of_its_place: float | None, of_the_candidate: float | None
 ) -> None:
     claim = Claim(uuid="timing", directory="/tmp", wait_seconds=5)
-    request = msgspec.structs.replace(request_of_default, patience_seconds=of_the_candidate)
+    request = replace(request_of_default, patience_seconds=of_the_candidate)
     encoded = msgspec.msgpack.encode(_at(request, claim, measuring_seconds=of_its_place))
     done = subprocess.run(
         [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=200
@@ -159,13 +158,13 @@ def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) 
     place = Placement(
         slots=(Slot(claim=claim),), measuring_seconds=measuring_seconds, limit_seconds=60
     )
-    return msgspec.structs.replace(request, place=place)
+    return replace(request, place=place)
 
 
 @pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
 def test_a_lost_clock_of_kernels_is_no_fault_of_a_candidate(request_of_default: Measure) -> None:
     place = Placement(slots=(), limit_seconds=60, has_kernel_clock=True)
-    measured = worker.handle_request(msgspec.structs.replace(request_of_default, place=place))
+    measured = worker.handle_request(replace(request_of_default, place=place))
     assert "CUPTI was permitted when this run began" in measured.unfit
 
 

@@ -2,7 +2,6 @@ import math
 import random
 import re
 
-import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -37,7 +36,7 @@ def quiet(count: int, mean_effect: float = 0.0) -> list[Launch]:
     rng = random.Random(4)
     times = histogram([5.0] * 100)
     return [
-        msgspec.structs.replace(
+        replace(
             launch,
             noise=0.001,
             mean_effect=mean_effect + rng.gauss(0.0, 0.003),
@@ -49,7 +48,7 @@ def quiet(count: int, mean_effect: float = 0.0) -> list[Launch]:
 
 
 def slow(effect: float, noise: float = 0.001) -> Launch:
-    return msgspec.structs.replace(make_launches([effect])[0], noise=noise, mean_effect=0.0)
+    return replace(make_launches([effect])[0], noise=noise, mean_effect=0.0)
 
 
 def assessed(
@@ -66,7 +65,7 @@ def test_a_pass_needs_the_median_the_mean_the_tail_and_clean_starts() -> None:
 
 
 def test_a_start_whose_mean_is_slow_counts_though_its_median_is_not() -> None:
-    odd = msgspec.structs.replace(quiet(1)[0], mean_effect=0.6)
+    odd = replace(quiet(1)[0], mean_effect=0.6)
     found = assessed(quiet(4), [*quiet(11), odd])
     assert (found.decision, found.excluded.slow) == ("undecided", 1)
     assert found.excluded.mean_percent == pytest.approx(15.0)
@@ -92,8 +91,8 @@ def test_a_start_that_gave_no_number_excludes_nothing(effect: float) -> None:
 
 def test_slow_starts_of_one_case_of_inputs_are_told_with_it() -> None:
     on_two, on_one = slow(0.3), quiet(12)
-    cases = [msgspec.structs.replace(each, case=1) for each in on_one]
-    probes = [*cases[1:], msgspec.structs.replace(on_two, case=2)]
+    cases = [replace(each, case=1) for each in on_one]
+    probes = [*cases[1:], replace(on_two, case=2)]
     assert assessed(quiet(4), probes).excluded.slow_cases == (2,)
     assert assessed(quiet(4), [*cases[1:], on_two]).excluded.slow_cases == ()
 
@@ -103,7 +102,7 @@ def test_it_tells_what_was_excluded_and_by_how_many_starts() -> None:
     assert (found.asked_percent, found.starts, found.slow) == (20.0, 16, 0)
     assert 18.0 < present(found.share_percent) <= 20.0
     assert found.cut_off_percent == pytest.approx(11.8, abs=0.5)
-    few = present(assess(quiet(4), [], (), msgspec.structs.replace(RULE, rare=0.0)))
+    few = present(assess(quiet(4), [], (), replace(RULE, rare=0.0)))
     assert few.decision == "pass"
     assert present(few.excluded.share_percent) > 50
 
@@ -136,13 +135,13 @@ def test_numbers_that_may_differ_by_more_are_told(
         reference_noise=noise,
         as_written=as_written,
     )
-    head = msgspec.structs.replace(make_build("b"), check=check)
+    head = replace(make_build("b"), check=check)
     run = make_run(make_measurement(), make_builds(make_build("a"), head))
     assert list(build_notes(run)) == told
 
 
 def test_what_a_runtime_says_of_how_it_runs_is_told() -> None:
-    head = msgspec.structs.replace(make_build("b"), notes=("3 of 9 nodes run on the CPU: Resize",))
+    head = replace(make_build("b"), notes=("3 of 9 nodes run on the CPU: Resize",))
     run = make_run(make_measurement(), make_builds(make_build("a"), head))
     told = "models/m.onnx on cpu (head): 3 of 9 nodes run on the CPU: Resize"
     assert list(build_notes(run)) == [told]
@@ -162,7 +161,7 @@ def outcomes(build: builds.Build | None) -> list[tuple[str, bool, float | None, 
 
 
 def test_every_candidate_is_told_the_one_that_ships_first() -> None:
-    assert outcomes(msgspec.structs.replace(make_build(), choice=MEASURED)) == [
+    assert outcomes(replace(make_build(), choice=MEASURED)) == [
         ("TVM", True, 2.0, ""),
         ("ONNX Runtime", False, 3.0, ""),
         ("Third", False, None, "no LSTM"),
@@ -174,7 +173,7 @@ def test_what_ships_has_the_error_of_its_own_build() -> None:
         times=(builds.CandidateTime(candidate="tvm", title="TVM", ms=2.0, has_unknown_error=True),)
     )
     error = builds.ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=73)
-    build = msgspec.structs.replace(make_build(), choice=remembered, error_estimate=(error,))
+    build = replace(make_build(), choice=remembered, error_estimate=(error,))
     (ours,) = candidate_outcomes(build)
     assert (ours.error, ours.has_unknown_error) == (error, False)
 
@@ -184,14 +183,14 @@ def test_what_a_budget_refuses_has_its_error() -> None:
     refused = builds.RefusedCandidate(
         candidate="third", title="Third", reason="too far off", error=error
     )
-    choice = msgspec.structs.replace(MEASURED, refused=(refused,))
-    *_, last = candidate_outcomes(msgspec.structs.replace(make_build(), choice=choice))
+    choice = replace(MEASURED, refused=(refused,))
+    *_, last = candidate_outcomes(replace(make_build(), choice=choice))
     assert (last.reason, last.error) == ("too far off", error)
 
 
 def test_of_a_model_that_nothing_runs_none_ships() -> None:
-    refused = msgspec.structs.replace(MEASURED, times=())
-    broken = msgspec.structs.replace(make_build(error="no LSTM"), choice=refused)
+    refused = replace(MEASURED, times=())
+    broken = replace(make_build(error="no LSTM"), choice=refused)
     assert outcomes(broken) == [("Third", False, None, "no LSTM")]
 
 
@@ -201,7 +200,7 @@ def test_the_only_candidate_ships() -> None:
 
 def test_why_nothing_was_measured_stands_with_what_ships() -> None:
     choice = builds.RuntimeChoice(reason="not measured: no answer")
-    assert outcomes(msgspec.structs.replace(make_build(), choice=choice)) == [
+    assert outcomes(replace(make_build(), choice=choice)) == [
         ("TVM", True, None, "not measured: no answer")
     ]
 
@@ -236,7 +235,7 @@ def compared(change: float) -> Comparison:
     rng = np.random.default_rng(4)
     launches = tuple(launch(rng, change) for _ in range(9))
     measured = make_measurement([0.0, 0.0], probes=make_probes([0.0, 0.0], 15))
-    measured = msgspec.structs.replace(measured, launches=launches)
+    measured = replace(measured, launches=launches)
     run = make_run(measured, make_builds(make_build("a"), make_build("b")))
     (found,) = compare(run, GateConfig())
     return found
@@ -266,7 +265,7 @@ def test_without_a_change_the_interval_stays_as_narrow_as_the_median_is() -> Non
 def quiet_launches(count: int, center: float = 0.0) -> tuple[Launch, ...]:
     rng = random.Random(4)
     launches = make_launches([rng.gauss(center, 0.003) for _ in range(count)])
-    return tuple(msgspec.structs.replace(launch, noise=0.001) for launch in launches)
+    return tuple(replace(launch, noise=0.001) for launch in launches)
 
 
 def following(
@@ -292,7 +291,7 @@ def test_clean_probes_end_it() -> None:
 
 
 def test_nothing_is_looked_for_where_it_is_switched_off() -> None:
-    off = msgspec.structs.replace(RULE, rare=0.0)
+    off = replace(RULE, rare=0.0)
     assert following(quiet_launches(4), rule=off) == Next()
 
 
@@ -304,7 +303,7 @@ def test_a_slow_start_is_answered_with_launches_of_both_sides() -> None:
 
 
 def test_what_no_launches_that_can_be_paid_for_would_exclude_is_over() -> None:
-    few = msgspec.structs.replace(RULE, analyses=(4, 6))
+    few = replace(RULE, analyses=(4, 6))
     assert not following(
         quiet_launches(6), (*quiet_launches(11), *make_launches([0.3])), (16,), few
     ).launch
@@ -318,7 +317,7 @@ def test_what_may_be_a_slow_machine_has_launches_until_their_bounds_answer() -> 
 
 def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
     """No bounds that can be paid for answer a share so rare."""
-    rarer = msgspec.structs.replace(RULE, rare=0.05)
+    rarer = replace(RULE, rare=0.05)
     assert following(quiet_launches(13), make_launches([2.0] * 12), (16, 16), rarer).launch
     assert not following(
         quiet_launches(13), (*quiet_launches(8), *make_launches([0.7])), (16, 16), rarer
@@ -328,35 +327,31 @@ def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
 def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None:
     times = histogram([1.0] * 50)
     doubtful = tuple(
-        msgspec.structs.replace(
-            x, mean_effect=0.08 + 0.03 * (n % 2), base_times=times, head_times=times
-        )
+        replace(x, mean_effect=0.08 + 0.03 * (n % 2), base_times=times, head_times=times)
         for n, x in enumerate(quiet_launches(6))
     )
     assert following(doubtful) == Next(launch=True)
-    assert following(doubtful, rule=msgspec.structs.replace(RULE, analyses=(4, 6))) == Next()
+    assert following(doubtful, rule=replace(RULE, analyses=(4, 6))) == Next()
 
 
 def test_launches_go_on_until_energy_and_loading_are_decided_too() -> None:
-    asked = msgspec.structs.replace(RULE, rare=0.0, energy_margin_percent=5.0)
+    asked = replace(RULE, rare=0.0, energy_margin_percent=5.0)
     assert following(with_joules(quiet_launches(4), 0.05), rule=asked).launch
     assert following(with_joules(quiet_launches(4), 0.0), rule=asked) == Next()
     assert following(with_joules(quiet_launches(4), 0.5), rule=asked) == Next()
     assert following(quiet_launches(4), rule=asked) == Next()  # no counter would tell it any better
-    asked = msgspec.structs.replace(RULE, rare=0.0, load_margin_percent=5.0)
+    asked = replace(RULE, rare=0.0, load_margin_percent=5.0)
     assert following(with_loads(quiet_launches(4), 1.05), rule=asked).launch
     assert following(with_loads(quiet_launches(4), 1.0), rule=asked) == Next()
 
 
 def with_loads(launches: tuple[Launch, ...], more: float) -> tuple[Launch, ...]:
-    return tuple(msgspec.structs.replace(each, load_ms=(1.0, more)) for each in launches)
+    return tuple(replace(each, load_ms=(1.0, more)) for each in launches)
 
 
 def with_joules(launches: tuple[Launch, ...], effect: float) -> tuple[Launch, ...]:
     return tuple(
-        msgspec.structs.replace(
-            launch, base_joules=1.0, head_joules=1.0 + effect, energy_source="rapl"
-        )
+        replace(launch, base_joules=1.0, head_joules=1.0 + effect, energy_source="rapl")
         for launch in launches
     )
 

@@ -1,10 +1,10 @@
 import math
 import random
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.report.budgeted import FLOAT32, make_error, make_side
 from tests.support.measured_cells import make_build, make_builds, make_launches
@@ -194,9 +194,7 @@ LIMIT = ErrorLimit(what="max-error", limit=2.0)
 
 def budgeted(key: str, *, error: str | None = None, is_exact: bool = True) -> Build:
     estimates = () if is_exact else (ERROR,)
-    return msgspec.structs.replace(
-        make_build(key, error=error), limits=(LIMIT,), error_estimate=estimates
-    )
+    return replace(make_build(key, error=error), limits=(LIMIT,), error_estimate=estimates)
 
 
 def test_a_model_without_a_budget_has_no_error_to_tell() -> None:
@@ -227,13 +225,13 @@ MARGIN = math.log(1.03)
 
 def noisy(*noises: float) -> list[Launch]:
     pairs = zip(make_launches([0.0] * len(noises)), noises, strict=True)
-    return [msgspec.structs.replace(launch, noise=noise) for launch, noise in pairs]
+    return [replace(launch, noise=noise) for launch, noise in pairs]
 
 
 def with_dropped(dropped: int) -> Launch:
     (launch,) = noisy(0.001)
     clocks = Clocks(base_mhz=1500.0, head_mhz=1500.0, dropped=dropped, is_mediated=False)
-    return msgspec.structs.replace(launch, clocks=clocks)
+    return replace(launch, clocks=clocks)
 
 
 def test_a_launch_counts_or_is_left_out() -> None:

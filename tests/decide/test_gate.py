@@ -1,7 +1,7 @@
 from typing import Literal
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.report.budgeted import LIMITS, make_error
 from tests.support import measured_cells
@@ -64,8 +64,8 @@ def test_other_outputs_are_only_told(effects: tuple[float, ...], *, remarked: bo
     measured = make_measurement(effects)
     first, *others = measured.launches
     differing = "outputs differ on equal inputs, which is not judged: y by up to 80% of …"
-    launches = (msgspec.structs.replace(first, differing=differing), *others)
-    verdict = gated(msgspec.structs.replace(measured, launches=launches))
+    launches = (replace(first, differing=differing), *others)
+    verdict = gated(replace(measured, launches=launches))
     (finding,) = verdict.findings
     assert verdict.status == gated(measured).status
     assert finding.reason.endswith(differing)
@@ -75,7 +75,7 @@ def test_other_outputs_are_only_told(effects: tuple[float, ...], *, remarked: bo
 
 
 def test_a_verdict_has_the_seed_of_its_measurements() -> None:
-    run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
+    run = replace(make_run(make_measurement(SAME), PAIR), seed="7")
     comparisons = compare(run, USUAL.gate)
     assert decide_verdict(comparisons, run, make_changes(), tally(None, ()), USUAL).seed == "7"
 
@@ -129,7 +129,7 @@ def test_no_run_at_all_is_an_error_when_models_changed() -> None:
 
 
 def test_nothing_changed_is_a_pass() -> None:
-    nothing = msgspec.structs.replace(make_changes(), models=())
+    nothing = replace(make_changes(), models=())
     verdict = decide_verdict((), None, nothing, tally(None, ()), USUAL)
     assert (verdict.status, verdict.exit_code, verdict.findings) == ("pass", 0, ())
 
@@ -146,28 +146,24 @@ def test_the_task_that_holds_the_slowdown_comes_first() -> None:
 def test_a_tiny_absolute_change_does_not_fail() -> None:
     measurement = make_measurement(SLOWER)
     launches, probes = (
-        tuple(msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in some)
+        tuple(replace(x, base_ms=0.002, head_ms=0.0022) for x in some)
         for some in (measurement.launches, measurement.probes)
     )
-    tiny = msgspec.structs.replace(measurement, launches=launches, probes=probes)
+    tiny = replace(measurement, launches=launches, probes=probes)
     assert gated(tiny).status == "pass"
 
 
 def test_a_head_with_half_of_its_blocks_slow_may_have_the_base_s_median_and_fails() -> None:
     measurement = make_measurement(SLOWER)
-    launches = tuple(
-        msgspec.structs.replace(x, base_ms=0.05, head_ms=0.05) for x in measurement.launches
-    )
-    assert gated(msgspec.structs.replace(measurement, launches=launches)).status == "fail"
+    launches = tuple(replace(x, base_ms=0.05, head_ms=0.05) for x in measurement.launches)
+    assert gated(replace(measurement, launches=launches)).status == "fail"
 
 
 def test_a_few_starts_that_add_more_than_the_floor_are_no_tiny_change() -> None:
     measurement = make_measurement(SLOWER)
-    launches = tuple(
-        msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches
-    )
-    slow = msgspec.structs.replace(make_launches((3.0,))[0], base_ms=0.002, head_ms=0.04)
-    found = msgspec.structs.replace(measurement, launches=launches, probes=(slow,) * 15)
+    launches = tuple(replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches)
+    slow = replace(make_launches((3.0,))[0], base_ms=0.002, head_ms=0.04)
+    found = replace(measurement, launches=launches, probes=(slow,) * 15)
     assert gated(found).status == "inconclusive"
 
 
@@ -194,7 +190,7 @@ SPOILT: dict[str, dict[str, object]] = {
 def test_whatever_is_wrong_with_a_pass_it_is_one_no_more(name: str) -> None:
     good = make_measurement(SAME)
     assert gated(good).exit_code == 0
-    assert gated(msgspec.structs.replace(good, **SPOILT[name])).exit_code != 0
+    assert gated(replace(good, **SPOILT[name])).exit_code != 0
 
 
 LOOSENED = PolicyChange(
@@ -214,8 +210,8 @@ LOOSENED = PolicyChange(
 def test_loosened_rules_fail_where_the_policy_says_so(
     effect: Effect, mode: Literal["report", "fail"], status: str
 ) -> None:
-    told = msgspec.structs.replace(LOOSENED, effect=effect)
-    changes = msgspec.structs.replace(make_changes(), models=(), policy_changes=(told,))
+    told = replace(LOOSENED, effect=effect)
+    changes = replace(make_changes(), models=(), policy_changes=(told,))
     rules = GateRules(gate=GateConfig(policy_changes=mode))
     found = decide_verdict((), None, changes, tally(None, ()), rules)
     assert (found.status, found.exit_code) == (status, int(status == "fail"))
@@ -225,17 +221,15 @@ def test_loosened_rules_fail_where_the_policy_says_so(
 
 def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
     (change,) = make_changes().models
-    gone = msgspec.structs.replace(change, kind="unreadable", head=None, reason="m is a submodule")
-    changes = msgspec.structs.replace(make_changes(), models=(gone,))
+    gone = replace(change, kind="unreadable", head=None, reason="m is a submodule")
+    changes = replace(make_changes(), models=(gone,))
     found = decide_verdict((), None, changes, tally(None, ()), USUAL)
     assert (found.exit_code, found.findings[0].reason) == (2, "m is a submodule")
 
 
 def test_a_pass_whose_error_got_larger_for_nothing_stays_one_and_says_so() -> None:
     base, head = (
-        msgspec.structs.replace(
-            make_build(key), limits=LIMITS, error_estimate=(make_error(error, error, error),)
-        )
+        replace(make_build(key), limits=LIMITS, error_estimate=(make_error(error, error, error),))
         for key, error in (("a", 0.5), ("b", 0.9))
     )
     (finding,) = gated(make_measurement(SAME), make_builds(base, head)).findings
@@ -266,8 +260,8 @@ def verdict(
 ) -> Verdict:
     rules = GateRules(gate=gate or GateConfig(), policies=policies)
     builds = measured_cells.make_builds(
-        msgspec.structs.replace(measured_cells.make_build("a"), size_bytes=sizes[0]),
-        msgspec.structs.replace(measured_cells.make_build("b"), size_bytes=sizes[1]),
+        replace(measured_cells.make_build("a"), size_bytes=sizes[0]),
+        replace(measured_cells.make_build("b"), size_bytes=sizes[1]),
     )
     run = measured_cells.make_run(measurement, builds)
     changes = changes or measured_cells.make_changes()
@@ -281,8 +275,8 @@ def found(measurement: CellMeasurement, policies: Policies) -> Finding:
 def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurement:
     measured = measured_cells.make_measurement(effects)
     times = histogram(head_ms)
-    launches = tuple(msgspec.structs.replace(x, head_times=times) for x in measured.launches)
-    return msgspec.structs.replace(measured, launches=launches)
+    launches = tuple(replace(x, head_times=times) for x in measured.launches)
+    return replace(measured, launches=launches)
 
 
 @pytest.mark.parametrize(
@@ -348,8 +342,8 @@ def measured_with(**numbers: tuple[int, ...]) -> CellMeasurement:
     measured = measured_cells.make_measurement(SAME)
     rows = [dict(zip(numbers, row, strict=True)) for row in zip(*numbers.values(), strict=True)]
     replaced = zip(measured.launches, rows, strict=True)
-    launches = tuple(msgspec.structs.replace(launch, **row) for launch, row in replaced)
-    return msgspec.structs.replace(measured, launches=launches)
+    launches = tuple(replace(launch, **row) for launch, row in replaced)
+    return replace(measured, launches=launches)
 
 
 def test_more_memory_fails_where_it_has_a_margin() -> None:
@@ -379,8 +373,8 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
         base_mhz=1500, head_mhz=1425, dropped=0, is_mediated=True, throttled=("power cap",)
     )
     measured = measured_cells.make_measurement(A_BIT_SLOWER)
-    launches = tuple(msgspec.structs.replace(x, clocks=clocks) for x in measured.launches)
-    judged = found(msgspec.structs.replace(measured, launches=launches), Policies())
+    launches = tuple(replace(x, clocks=clocks) for x in measured.launches)
+    judged = found(replace(measured, launches=launches), Policies())
     assert judged.status == "fail"
     assert judged.reason.endswith(
         "clock-mediated: the GPU ran at 1500 MHz for the base and at 1425 MHz for the head, held "
@@ -391,12 +385,10 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
 def with_clocks(effects: tuple[float, ...], head_mhz: tuple[float, ...]) -> CellMeasurement:
     measured = measured_cells.make_measurement(effects)
     launches = tuple(
-        msgspec.structs.replace(
-            launch, clocks=Clocks(base_mhz=1500, head_mhz=mhz, dropped=0, is_mediated=False)
-        )
+        replace(launch, clocks=Clocks(base_mhz=1500, head_mhz=mhz, dropped=0, is_mediated=False))
         for launch, mhz in zip(measured.launches, head_mhz, strict=True)
     )
-    return msgspec.structs.replace(measured, launches=launches)
+    return replace(measured, launches=launches)
 
 
 BARELY = (0.0352, 0.0356, 0.0354, 0.0353)
@@ -421,8 +413,8 @@ def test_a_clock_that_is_lower_with_the_head_in_every_launch_is_the_heads_and_fa
 def test_without_the_clock_of_every_launch_seconds_decide() -> None:
     measured = with_clocks(BARELY, (1480, 1502, 1480, 1500))
     first, *others = measured.launches
-    untold = msgspec.structs.replace(first, clocks=None)
-    judged = found(msgspec.structs.replace(measured, launches=(untold, *others)), Policies())
+    untold = replace(first, clocks=None)
+    judged = found(replace(measured, launches=(untold, *others)), Policies())
     assert judged.status == "fail"
 
 

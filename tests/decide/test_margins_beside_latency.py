@@ -5,11 +5,11 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.decide.test_gate import SAME, verdict
 from tests.support.measured_cells import (
@@ -54,9 +54,7 @@ EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
 def counted(effects: Sequence[float], source: EnergySource = "rapl") -> list[Launch]:
     """Launches that are as fast as each other, and use more energy by these logarithms."""
     return [
-        msgspec.structs.replace(
-            launch, base_joules=2.0, head_joules=2.0 * math.exp(effect), energy_source=source
-        )
+        replace(launch, base_joules=2.0, head_joules=2.0 * math.exp(effect), energy_source=source)
         for launch, effect in zip(make_launches([0.0] * len(effects)), effects, strict=True)
     ]
 
@@ -86,10 +84,8 @@ def test_without_a_margin_the_joules_are_told_and_nothing_is_decided() -> None:
 
 def test_half_of_the_launches_or_two_kinds_of_counters_are_no_measurement() -> None:
     launches = near(0.2)
-    silent = msgspec.structs.replace(
-        launches[0], base_joules=None, head_joules=None, energy_source=None
-    )
-    other = msgspec.structs.replace(launches[0], energy_source="nvml")
+    silent = replace(launches[0], base_joules=None, head_joules=None, energy_source=None)
+    other = replace(launches[0], energy_source="nvml")
     for first in (silent, other):
         assert energy_change([first, *launches[1:]], 5.0, analyses=1, cells=1) is None
     for few in ([], launches[:1], make_launches([0.0] * 4)):
@@ -117,18 +113,18 @@ def test_a_change_on_the_margin_hardly_ever_fails() -> None:
 
 def with_joules(measured: CellMeasurement, factors: Sequence[float]) -> CellMeasurement:
     launches = tuple(
-        msgspec.structs.replace(x, base_joules=2.0, head_joules=2.0 * more, energy_source="rapl")
+        replace(x, base_joules=2.0, head_joules=2.0 * more, energy_source="rapl")
         for x, more in zip(measured.launches, factors, strict=True)
     )
-    return msgspec.structs.replace(measured, launches=launches)
+    return replace(measured, launches=launches)
 
 
 def with_loads(measured: CellMeasurement, factors: Sequence[float]) -> CellMeasurement:
     launches = tuple(
-        msgspec.structs.replace(x, load_ms=(80.0, 80.0 * more))
+        replace(x, load_ms=(80.0, 80.0 * more))
         for x, more in zip(measured.launches, factors, strict=True)
     )
-    return msgspec.structs.replace(measured, launches=launches)
+    return replace(measured, launches=launches)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +189,7 @@ def with_layers(
         for ms in slower_ms
     )
     layers = DifferingLayers(launches=launches, analyses=(4, 6), problem=problem)
-    return msgspec.structs.replace(measured, layers=layers)
+    return replace(measured, layers=layers)
 
 
 SLOWER = (1.0, 1.01, 1.0, 0.99)
@@ -276,11 +272,8 @@ def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
     after = {"conv": 3.0, "pool": 1.02, "relu": 0.5, "new": 0.4}
     measured = make_measurement((0.1,) * 4, task_ms={"base": before, "head": after})
     found = operator_differences(make_builds(make_build("a"), head), measured)
-    assert [(d.name, d.base_ms, d.head_ms) for d in found] == [
-        ("conv", 2.0, 3.0),
-        ("new", None, 0.4),
-        ("gone", 0.3, None),
-    ]
+    expected = [("conv", 2.0, 3.0), ("new", None, 0.4), ("gone", 0.3, None)]
+    assert [(d.name, d.base_ms, d.head_ms) for d in found] == expected
     assert [d.source for d in found] == ["transfer", "library", "library"]
 
 
@@ -294,7 +287,7 @@ def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
 )
 def test_a_layer_without_schedule_runs_in_its_runtime(tasks: int, title: str, library: str) -> None:
     compiled = [make_task("matmul", 1.0)] * tasks
-    head = msgspec.structs.replace(make_build("b", tasks=compiled), title=title)
+    head = replace(make_build("b", tasks=compiled), title=title)
     measured = make_measurement((0.1,) * 4, task_ms={"base": {}, "head": {"conv": 3.0}})
     (found,) = operator_differences(make_builds(make_build("a"), head), measured)
     assert (found.source, found.library) == ("library", library)
@@ -310,7 +303,7 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
 
 
 def test_a_layer_that_was_timed_on_one_side_alone_is_not_gone() -> None:
-    untimed = msgspec.structs.replace(make_task("conv", 1.0), ms=None)
+    untimed = replace(make_task("conv", 1.0), ms=None)
     builds = make_builds(
         make_build("a", tasks=[make_task("conv", 1.0)]), make_build("b", tasks=[untimed])
     )
@@ -319,18 +312,14 @@ def test_a_layer_that_was_timed_on_one_side_alone_is_not_gone() -> None:
 
 def test_a_layer_with_another_workload_is_one_row_where_its_name_is_unmistakable() -> None:
     def renamed(workload: str, name: str, ms: float) -> BuiltTask:
-        return msgspec.structs.replace(make_task(workload, ms), name=name)
+        return replace(make_task(workload, ms), name=name)
 
     base = [renamed("a", "conv", 1.0), renamed("b", "mul", 2.0), renamed("c", "mul", 4.0)]
     head = [renamed("d", "conv", 6.0), renamed("e", "mul", 3.0)]
     builds = make_builds(make_build("a", tasks=base), make_build("b", tasks=head))
     found = operator_differences(builds, make_measurement((0.1,) * 4))
-    assert [(each.name, each.base_ms, each.head_ms) for each in found] == [
-        ("conv", 1.0, 6.0),
-        ("mul", None, 3.0),
-        ("mul", 2.0, None),
-        ("mul", 4.0, None),
-    ]
+    expected = [("conv", 1.0, 6.0), ("mul", None, 3.0), ("mul", 2.0, None), ("mul", 4.0, None)]
+    assert [(each.name, each.base_ms, each.head_ms) for each in found] == expected
 
 
 @pytest.mark.parametrize("unknown", ["tiles", "prior"])
@@ -342,13 +331,13 @@ def test_no_layer_is_told_where_tuning_has_not_timed_what_a_side_runs(
     base = make_build("a", tasks=[make_task("conv", 1.0), mul])
     rid = "" if unknown == "tiles" else "picked"
     ours = make_task("conv", None, rid=rid, source=unknown)
-    head = make_build("b", tasks=[ours, msgspec.structs.replace(mul, ms=2.5, rid="other")])
+    head = make_build("b", tasks=[ours, replace(mul, ms=2.5, rid="other")])
     assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
 
 
 def test_no_layer_is_told_where_the_sides_have_other_runtimes() -> None:
     base = make_build("a", tasks=[make_task("conv", 1.0)])
-    head = msgspec.structs.replace(make_build("b"), runtime="library")
+    head = replace(make_build("b"), runtime="library")
     assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
 
 

@@ -1,7 +1,7 @@
 from typing import Literal
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.decide.test_advice import CUT, next_steps, planned, slower
 from tests.support import report_parts as parts
@@ -24,7 +24,7 @@ MORE_TIME = (
 
 
 def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
-    cut = msgspec.structs.replace(TASKS[0], source="search", trials=12, stopped="budget")
+    cut = replace(TASKS[0], source="search", trials=12, stopped="budget")
     layers = (
         TaskDifference(name=cut.name, base_ms=1.0, head_ms=3.0, source="search"),
         TaskDifference(name="b", base_ms=1.0, head_ms=2.9, source="transfer"),
@@ -35,11 +35,8 @@ def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
     finding = parts.finding("fail", "", differences=layers)
     tuned = outcome((cut,), stopped="seconds")
     steps = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
-    assert [step.split(":")[0] for step in steps] == [
-        "Look at c",
-        "Look at b",
-        f"Look at {cut.name}",
-    ]
+    expected = ["Look at c", "Look at b", f"Look at {cut.name}"]
+    assert [step.split(":")[0] for step in steps] == expected
     assert f"{MORE_TIME}; tuned itself" in steps[1]
     assert "when the budget ended: a larger budget helps here too; as many again" in steps[2]
     assert sum("raise" in step for step in steps) == 1
@@ -69,7 +66,7 @@ def test_no_budget_is_asked_for_what_this_command_never_tunes(
     skipped: Literal["shared", "behind"], said: str
 ) -> None:
     ended = outcome((CUT,), stopped="seconds")
-    task = msgspec.structs.replace(make_task("a"), key=ended.tasks[0].key, target="cpu")
+    task = replace(make_task("a"), key=ended.tasks[0].key, target="cpu")
     resolved = ResolvedTask(task, Miss("absent"), skipped=skipped)
     plan = planned(CacheUse(location="", zone="main", mode="rw"), resolved)
     finding = parts.finding("fail", "", differences=(slower("default", CUT.name),))
@@ -81,17 +78,17 @@ def test_no_budget_is_asked_for_what_this_command_never_tunes(
 def test_a_layer_that_was_changed_is_told_by_the_tuning_of_the_head() -> None:
     """The base's task has its name, too, and had other trials."""
     of_base, of_head = make_task("a", sides=("base",)), make_task("b")
-    cut = msgspec.structs.replace(CUT, source="search", stopped="budget")
-    rows = (msgspec.structs.replace(cut, trials=trials) for trials in (900, 7))
+    cut = replace(CUT, source="search", stopped="budget")
+    rows = (replace(cut, trials=trials) for trials in (900, 7))
     ended = outcome(tuple(rows), stopped="seconds")
     tasks = tuple(
-        msgspec.structs.replace(row, key=task.key)
+        replace(row, key=task.key)
         for row, task in zip(ended.tasks, (of_base, of_head), strict=True)
     )
     cache = CacheUse(location="", zone="main", mode="rw")
     plan = planned(cache, *(ResolvedTask(task, Miss("absent")) for task in (of_base, of_head)))
     finding = parts.finding("fail", "", differences=(slower("search", CUT.name),))
-    tuned = msgspec.structs.replace(ended, tasks=tasks)
+    tuned = replace(ended, tasks=tasks)
     steps = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], plan)
     assert "had only 7 trials when the budget ended" in steps[0]
 
@@ -124,7 +121,7 @@ CHANGE = Interval(low=25.4, center=29.5, high=31.7)
 @pytest.mark.parametrize(("head_ms", "is_told"), [(2.59, False), (2.65, False), (3.37, True)])
 def test_medians_apart_by_another_share_are_explained(head_ms: float, is_told: bool) -> None:
     found = parts.comparison(CHANGE, 2.0, decision="fail")
-    found = msgspec.structs.replace(found, base_ms=2.0, head_ms=head_ms)
+    found = replace(found, base_ms=2.0, head_ms=head_ms)
     notes = list(unlike_medians([found]))
     assert bool(notes) == is_told
     if is_told:
@@ -133,7 +130,7 @@ def test_medians_apart_by_another_share_are_explained(head_ms: float, is_told: b
 
 def test_what_was_not_compared_is_not_explained() -> None:
     found = parts.comparison(CHANGE, 9.0, decision="fail")
-    assert list(unlike_medians([msgspec.structs.replace(found, change_percent=None)])) == []
+    assert list(unlike_medians([replace(found, change_percent=None)])) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,8 +144,8 @@ def test_a_slower_head_without_kernels_is_beyond_tuning(compiled: bool, found: i
     assert report.run is not None
     (cell,) = report.run.builds
     assert cell.head is not None
-    head = cell.head if compiled else msgspec.structs.replace(cell.head, tasks=())
-    run = msgspec.structs.replace(report.run, builds=(msgspec.structs.replace(cell, head=head),))
+    head = cell.head if compiled else replace(cell.head, tasks=())
+    run = replace(report.run, builds=(replace(cell, head=head),))
     assert len(slow_without_kernels(report.verdict, run)) == found
     assert slow_without_kernels(parts.verdict("pass", 0), run) == frozenset()
 
@@ -157,10 +154,8 @@ def test_a_task_that_another_model_uses_is_not_in_vain() -> None:
     plan = make_report("slowed").plan
     assert plan is not None
     task = make_task("a", sides=("head",))
-    resolution = msgspec.structs.replace(
-        plan.resolution, tasks=(ResolvedTask(task, Miss("absent")),)
-    )
-    plan = msgspec.structs.replace(plan, resolution=resolution)
+    resolution = replace(plan.resolution, tasks=(ResolvedTask(task, Miss("absent")),))
+    plan = replace(plan, resolution=resolution)
     mine = frozenset(parts.cell(use.model, task.target) for use in task.uses)
     assert used_by_none_but(mine, plan) == {(task.key, task.target)}
     assert used_by_none_but(frozenset(), plan) == frozenset()
@@ -173,8 +168,7 @@ SLOW_CASES_CUT = 0.1
 def starts(*cases_and_effects: tuple[int, float]) -> list[Launch]:
     made = make_launches([effect for _, effect in cases_and_effects])
     return [
-        msgspec.structs.replace(each, case=case)
-        for each, (case, _) in zip(made, cases_and_effects, strict=True)
+        replace(each, case=case) for each, (case, _) in zip(made, cases_and_effects, strict=True)
     ]
 
 
@@ -203,5 +197,5 @@ def test_what_no_case_explains_is_chance(seen: tuple[tuple[int, float], ...]) ->
 
 def test_a_case_whose_mean_alone_is_slow_is_slow() -> None:
     slow, quick = starts((2, 0.0), (1, 0.0))
-    slow = msgspec.structs.replace(slow, mean_effect=0.2)
+    slow = replace(slow, mean_effect=0.2)
     assert slow_cases([slow, quick], SLOW_CASES_CUT) == (2,)

@@ -1,10 +1,10 @@
 import math
 import random
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tunegate.decide import slow_modes
 
@@ -37,28 +37,26 @@ def test_one_slow_start_wants_more_of_them_and_a_second_answer() -> None:
     assert not slow_modes.is_clean(RARE, found)
     wanted = slow_modes.second_look(RARE, found, 60)
     assert wanted is not None
-    assert slow_modes.is_clean(RARE, msgspec.structs.replace(mode(wanted - 1, 0.25), second=wanted))
-    assert not slow_modes.is_clean(
-        RARE, msgspec.structs.replace(mode(wanted - 2, 0.25), second=wanted)
-    )
+    assert slow_modes.is_clean(RARE, replace(mode(wanted - 1, 0.25), second=wanted))
+    assert not slow_modes.is_clean(RARE, replace(mode(wanted - 2, 0.25), second=wanted))
     assert slow_modes.second_look(RARE, found, wanted - 1) is None
 
 
 def test_who_goes_on_after_the_second_answer_does_not_ask_again() -> None:
-    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(mode(60, 0.25), second=30))
+    assert not slow_modes.is_clean(RARE, replace(mode(60, 0.25), second=30))
 
 
 def test_a_slow_start_in_the_probes_is_not_covered_by_the_bounds_over_launches() -> None:
-    found = msgspec.structs.replace(mode(30, 0.25, 0.25, 0.25), bounded=19)
+    found = replace(mode(30, 0.25, 0.25, 0.25), bounded=19)
     assert not slow_modes.is_clean(RARE, found)
-    assert slow_modes.is_clean(RARE, msgspec.structs.replace(found, probed=()))
+    assert slow_modes.is_clean(RARE, replace(found, probed=()))
 
 
 def test_after_the_second_answer_many_launches_cover_it_but_not_what_was_left_out() -> None:
-    found = msgspec.structs.replace(mode(40, 0.25, 0.25, 0.25), bounded=28, second=30)
+    found = replace(mode(40, 0.25, 0.25, 0.25), bounded=28, second=30)
     assert slow_modes.is_clean(RARE, found)
-    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, left_out=(0.25,)))
-    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, bounded=19))
+    assert not slow_modes.is_clean(RARE, replace(found, left_out=(0.25,)))
+    assert not slow_modes.is_clean(RARE, replace(found, bounded=19))
 
 
 def test_a_mode_that_the_noise_hides_is_not_excluded() -> None:
@@ -71,8 +69,8 @@ def test_a_machine_that_slows_either_side_does_not_blame_the_head() -> None:
     slow = (0.25,) * 6
     blamed = mode(40, *slow)
     paired = (*blamed.effects, *(-effect for effect in slow))
-    alike = msgspec.structs.replace(blamed, effects=paired, paired=paired, second=60)
-    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(blamed, second=60))
+    alike = replace(blamed, effects=paired, paired=paired, second=60)
+    assert not slow_modes.is_clean(RARE, replace(blamed, second=60))
     assert slow_modes.is_clean(RARE, alike)
 
 

@@ -2,11 +2,11 @@ import math
 import random
 from collections.abc import Iterator
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.measured_cells import make_launches
 from tests.support.simulated.simulated_launches import launch_of
@@ -25,8 +25,8 @@ NONE = Stalls(
 
 def head_alone(count: int, inferences: int) -> Stalls:
     """So many quartets have a stall of the head, and none of the base."""
-    seen = msgspec.structs.replace(NONE, head=count, head_worse=count)
-    return msgspec.structs.replace(seen, inferences=inferences)
+    seen = replace(NONE, head=count, head_worse=count)
+    return replace(seen, inferences=inferences)
 
 
 def blocks(rng: random.Random, rate: float, slow: float, burst: int = 1) -> Blocks:
@@ -43,7 +43,7 @@ def blocks(rng: random.Random, rate: float, slow: float, burst: int = 1) -> Bloc
 
 def launch(rng: random.Random, base: float, head: float, slow: float, burst: int = 1) -> Launch:
     before, after = blocks(rng, base, slow, burst), blocks(rng, head, slow, burst)
-    return msgspec.structs.replace(
+    return replace(
         make_launches([rng.gauss(0.0, 0.001)])[0],
         mean_effect=rng.gauss(0.0, 0.001),
         base_times=histogram([time for block in before for time in block]),
@@ -85,7 +85,7 @@ def test_long_stalls_of_the_head_stand_out_from_short_ones_of_the_machine() -> N
         sides = [blocks(rng, 1 / 35, 7.0) for _ in range(2)]
         longer = [[100.0 if rng.random() < 1 / 200 else time for time in b] for b in sides[1]]
         clean = launch(rng, 0.0, 0.0, 1.0)
-        found.append(msgspec.structs.replace(clean, stalls=stalls.stalls_of(sides[0], longer)))
+        found.append(replace(clean, stalls=stalls.stalls_of(sides[0], longer)))
     assert by_all(found).decision == "fail"
 
 
@@ -104,9 +104,7 @@ def test_a_head_within_a_wide_margin_may_meet_more_stalls_of_the_machine() -> No
         return [times[n : n + 100] for n in range(0, 1200, 100)]
 
     found = [stalls.stalls_of(stopped(1.0, x), stopped(1.1, 9 - x)) for x in range(8)]
-    seen = stalls.total_stalls(
-        [msgspec.structs.replace(make_launches([0.0])[0], stalls=each) for each in found]
-    )
+    seen = stalls.total_stalls([replace(make_launches([0.0])[0], stalls=each) for each in found])
     assert seen[0].head > 1.05 * seen[0].base
     assert stalls.chance_of(seen[0]) > 0.01
 
@@ -134,15 +132,15 @@ def test_a_size_that_matters_fails_beside_one_that_is_clearer_and_does_not_matte
     frequent = Stalls(times=5.0, base=20, head=60, base_worse=8, head_worse=40, inferences=24_000)
     rare = Stalls(times=50.0, base=0, head=20, base_worse=0, head_worse=20, inferences=24_000)
     assert stalls.chance_of(rare) < stalls.chance_of(frequent)
-    some = [msgspec.structs.replace(x, stalls=()) for x in launches(2, 0.0, 0.0)]
+    some = [replace(x, stalls=()) for x in launches(2, 0.0, 0.0)]
     halves = [tuple(_half(each) for each in (frequent, rare)) for _ in some]
-    both = [msgspec.structs.replace(x, stalls=s) for x, s in zip(some, halves, strict=True)]
+    both = [replace(x, stalls=s) for x, s in zip(some, halves, strict=True)]
     assert by_all(both).decision == "fail"
 
 
 def _half(seen: Stalls) -> Stalls:
     fields = ("base", "head", "base_worse", "head_worse", "inferences")
-    return msgspec.structs.replace(seen, **{name: getattr(seen, name) // 2 for name in fields})
+    return replace(seen, **{name: getattr(seen, name) // 2 for name in fields})
 
 
 def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
@@ -150,9 +148,7 @@ def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
     one = Stalls(times=5.0, base=0, head=3, base_worse=0, head_worse=3, inferences=1200)
     other = Stalls(times=5.0, base=0, head=2, base_worse=0, head_worse=2, inferences=1200)
     clean = launches(2, base=0.0, head=0.0)
-    some = [
-        msgspec.structs.replace(x, stalls=(s,)) for x, s in zip(clean, (one, other), strict=True)
-    ]
+    some = [replace(x, stalls=(s,)) for x, s in zip(clean, (one, other), strict=True)]
     assert by_all(some).decision == "undecided"
     assert by_all(clean).decision == "pass"
 
@@ -160,7 +156,7 @@ def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
 def test_stalls_too_rare_for_the_tail_and_too_short_for_the_mean_are_told_and_pass() -> None:
     """Ten in a hundred thousand inferences leave p99.9 where it was."""
     rare = head_alone(10, 50_000)
-    found = by_all([msgspec.structs.replace(x, stalls=(rare,)) for x in launches(2, 0.0, 0.0)])
+    found = by_all([replace(x, stalls=(rare,)) for x in launches(2, 0.0, 0.0)])
     assert found.decision == "pass"
     assert stalls.one_in(found.stalls[0]) < 10_000
 
@@ -188,21 +184,19 @@ def test_no_stall_in_4500_inferences_excludes_one_in_1500() -> None:
         times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=stalls.WANTED_INFERENCES
     )
     assert stalls.one_in(none) == 1500
-    assert (
-        stalls.largest_share(msgspec.structs.replace(none, head=3)) > 3 / stalls.WANTED_INFERENCES
-    )
+    assert stalls.largest_share(replace(none, head=3)) > 3 / stalls.WANTED_INFERENCES
 
 
 def test_a_launch_of_an_older_measurement_leaves_the_counts_unknown() -> None:
     assert stalls.total_stalls(make_launches([0.0, 0.0])) == ()
     known = launches(2, 0.0, 0.0)
-    assert stalls.total_stalls([msgspec.structs.replace(known[0], stalls=()), known[1]]) == ()
+    assert stalls.total_stalls([replace(known[0], stalls=()), known[1]]) == ()
     assert [each.times for each in stalls.total_stalls(known)] == [5.0, 15.0, 50.0]
 
 
 def measured(ms: float, inferences: int) -> Launch:
-    seen = msgspec.structs.replace(NONE, inferences=inferences)
-    return msgspec.structs.replace(make_launches([0.0])[0], head_ms=ms, stalls=(seen,))
+    seen = replace(NONE, inferences=inferences)
+    return replace(make_launches([0.0])[0], head_ms=ms, stalls=(seen,))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +247,7 @@ def inside_launch_launches(
         return [*usual, *(speed * rng.gauss(5.0 * slow, 0.02) for _ in range(10))]
 
     return [
-        msgspec.structs.replace(
+        replace(
             launch,
             base_times=histogram(times(1.0)),
             head_times=histogram(times(slower_tail, own_tail if head_tail is None else head_tail)),
@@ -276,8 +270,7 @@ def test_a_percentile_that_no_inference_of_a_launch_lies_beyond_is_not_told() ->
     """The hundredth percentile is beyond every one of 60 inferences: a pass must not claim p99."""
     few = histogram([5.0] * 60)
     found = [
-        msgspec.structs.replace(launch, head_times=few)
-        for launch in inside_launch_launches(1.0, 0.001, count=6)
+        replace(launch, head_times=few) for launch in inside_launch_launches(1.0, 0.001, count=6)
     ]
     ninety, last = judged(found)
     assert (ninety.is_resolved, last.is_resolved) == (True, False)
@@ -297,14 +290,12 @@ def test_a_head_that_scatters_by_itself_does_not_buy_a_way_out() -> None:
 
 
 def test_a_slow_inference_in_every_block_shows_in_the_mean() -> None:
-    slow = [msgspec.structs.replace(x, mean_effect=0.5 + 0.01 * n) for n, x in six_launches()]
+    slow = [replace(x, mean_effect=0.5 + 0.01 * n) for n, x in six_launches()]
     mean, *_ = judged(slow)
     assert (mean.what, mean.decision) == ("mean", "fail")
-    some = [
-        msgspec.structs.replace(x, mean_effect=0.08 + 0.03 * (n % 2)) for n, x in six_launches()
-    ]
+    some = [replace(x, mean_effect=0.08 + 0.03 * (n % 2)) for n, x in six_launches()]
     assert judged(some)[0].decision == "undecided"
-    noisy = [msgspec.structs.replace(x, mean_effect=0.15 * (-1) ** n) for n, x in six_launches()]
+    noisy = [replace(x, mean_effect=0.15 * (-1) ** n) for n, x in six_launches()]
     assert (judged(noisy)[0].decision, judged(noisy)[0].is_resolved) == ("pass", False)
 
 
@@ -312,8 +303,7 @@ def test_a_slow_inference_in_every_block_shows_in_the_mean() -> None:
 def test_what_is_slower_never_makes_a_fail_of_the_mean_a_pass(center: float, spread: float) -> None:
     def decided(shift: float) -> str:
         moved = [
-            msgspec.structs.replace(x, mean_effect=center + shift + spread * (-1) ** n)
-            for n, x in six_launches()
+            replace(x, mean_effect=center + shift + spread * (-1) ** n) for n, x in six_launches()
         ]
         return judged(moved)[0].decision
 
@@ -327,7 +317,7 @@ def test_launches_that_kept_no_times_have_no_tests() -> None:
 
 
 def test_a_mean_that_is_no_number_is_no_pass() -> None:
-    spoilt = [msgspec.structs.replace(x, mean_effect=math.nan) for _, x in six_launches()]
+    spoilt = [replace(x, mean_effect=math.nan) for _, x in six_launches()]
     assert judged(spoilt)[0].decision == "undecided"
 
 

@@ -98,9 +98,7 @@ def test_no_ceiling_lies_far_above_the_slowdown(center: float, width: float) -> 
 @pytest.mark.parametrize("high", [14.0, 14.9, 15.5])
 def test_two_runs_of_one_commit_have_one_ceiling(high: float) -> None:
     """The upper bound of few launches differs from run to run, and the slowdown hardly does."""
-    offers = [
-        offered(compared(Interval(low=8, center=center, high=high))) for center in (11.6, 12.4)
-    ]
+    offers = [offered(compared(Interval(low=8, center=at, high=high))) for at in (11.6, 12.4)]
     assert [each.waivers[0].ceiling_percent for each in offers if each] == [20, 20]
 
 

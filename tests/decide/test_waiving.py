@@ -2,10 +2,10 @@ import datetime
 import math
 import statistics
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.decide.test_gate import A_BIT_SLOWER, SAME, found, verdict
 from tests.support.measured_cells import (
@@ -65,7 +65,7 @@ def test_expired_and_needless_waivers_are_named() -> None:
 
 
 def test_a_waiver_of_a_model_is_needed_where_one_of_its_profiles_needs_it() -> None:
-    short, long = (msgspec.structs.replace(CELL, model=f"{CELL.model}@{p}") for p in ("a", "b"))
+    short, long = (replace(CELL, model=f"{CELL.model}@{p}") for p in ("a", "b"))
     assert [*notes([make_waiver()], {short: False, long: True}, TODAY)] == []
     (told,) = notes([make_waiver()], {short: False, long: False}, TODAY)
     assert told.startswith("the waiver of models/m.onnx on cpu is not needed")
@@ -91,15 +91,11 @@ TIP = "the tip of the branch that this merges into"
     ("was", "remark"),
     [(MODEL, ""), ("models/old.onnx", "as models/old.onnx: is the waiver meant for it")],
 )
-def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why(
-    was: str, remark: str
-) -> None:
+def test_a_waiver_lets_slowdowns_below_its_ceiling_pass_and_says_why(was: str, remark: str) -> None:
     """A waiver of a model that is gone may be found for one that gets its name."""
     (change,) = make_changes().models
-    base = msgspec.structs.replace(make_version("b"), path=was)
-    changes = msgspec.structs.replace(
-        make_changes(), models=(msgspec.structs.replace(change, base=base),)
-    )
+    base = replace(make_version("b"), path=was)
+    changes = replace(make_changes(), models=(replace(change, base=base),))
     policies = Policies(waivers=(make_waiver(),), today=TODAY)
     judged = verdict(make_measurement(A_BIT_SLOWER), policies, changes=changes)
     assert (judged.status, judged.exit_code) == ("waived", 0)
@@ -157,7 +153,7 @@ def test_what_is_open_says_nothing_of_its_waiver() -> None:
     ],
 )
 def test_what_is_waived_names_its_waivers_place(policies: Policies, source: str, said: str) -> None:
-    gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
+    gate = replace(GateConfig(), waivers_from=source)
     (finding,) = verdict(make_measurement(A_BIT_SLOWER), policies, gate).findings
     assert finding.remarks.endswith(f"the waiver is {said}")
 
@@ -189,7 +185,7 @@ def slow_inside(
     measured = make_measurement(effects)
     slow = [1.0] * 85 + [7.0] * 15
     launches = tuple(
-        msgspec.structs.replace(
+        replace(
             launch,
             mean_effect=math.log1p(percent / 100),
             base_times=histogram([1.0] * 100),
@@ -198,8 +194,8 @@ def slow_inside(
         for launch, percent in zip(measured.launches, mean_percents, strict=True)
     )
     usual = math.log1p(statistics.median(mean_percents) / 100)
-    probes = tuple(msgspec.structs.replace(each, mean_effect=usual) for each in measured.probes)
-    return msgspec.structs.replace(measured, launches=launches, probes=probes)
+    probes = tuple(replace(each, mean_effect=usual) for each in measured.probes)
+    return replace(measured, launches=launches, probes=probes)
 
 
 SLOW_MEAN = slow_inside((92.0, 88.0, 96.0, 93.0))
@@ -222,7 +218,7 @@ def test_a_waiver_excludes_slow_starts_above_its_ceiling() -> None:
     assert "fewer than 18% of launches are slow" in waived(seen, 8.0).findings[0].reason
     slow = (*seen.probes[1:], *make_launches([0.7]))
     for probes, said in (((), ""), (slow, "; 1 of 19 starts of the head was over +")):
-        judged = waived(msgspec.structs.replace(seen, probes=probes), 8.0)
+        judged = waived(replace(seen, probes=probes), 8.0)
         assert (judged.status, judged.exit_code) == ("inconclusive", 3)
         unproven = "the waiver's ceiling is not proven: slow starts above it are not excluded"
         assert unproven + said in judged.findings[0].reason
@@ -239,10 +235,9 @@ def test_no_ceiling_bounds_stalls(quartets: int, status: str, said: str) -> None
     slow = slow_inside((5.0, 6.0, 5.5, 6.5), A_BIT_SLOWER)
     of_head = Stalls(times=50.0, base=0, head=9, base_worse=0, head_worse=quartets, inferences=400)
     launches = tuple(
-        msgspec.structs.replace(x, stalls=(of_head,), head_times=histogram([1.06] * 100))
-        for x in slow.launches
+        replace(x, stalls=(of_head,), head_times=histogram([1.06] * 100)) for x in slow.launches
     )
-    judged = waived(msgspec.structs.replace(slow, launches=launches), 8.0)
+    judged = waived(replace(slow, launches=launches), 8.0)
     assert judged.status == status
     assert said in judged.findings[0].reason
 
@@ -251,7 +246,7 @@ def test_what_more_launches_leave_open_at_the_margin_is_waived_by_a_pass_at_the_
     scattered = make_measurement((0.06, 0.02, 0.05, 0.03))
     assert verdict(scattered, Policies()).status == "inconclusive"
     assert waived(scattered, 12.0).status == "waived"
-    assert waived(msgspec.structs.replace(scattered, probes=()), 12.0).status == "inconclusive"
+    assert waived(replace(scattered, probes=()), 12.0).status == "inconclusive"
 
 
 def test_a_waiver_bounds_every_percentile_that_failed() -> None:
@@ -282,7 +277,7 @@ def offer_for(measured: CellMeasurement, policies: Policies) -> tuple[WaiverOffe
 
 
 def on_commits(judged: Verdict) -> Verdict:
-    return msgspec.structs.replace(judged, revisions=Revisions(base="a" * 40, head="b" * 40))
+    return replace(judged, revisions=Revisions(base="a" * 40, head="b" * 40))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.measured_cells import make_job
 from tests.support.small_onnx import conv_model, save
@@ -113,11 +113,11 @@ def stores(shop: Shop, tmp_path: Path) -> tuple[Path, Path]:
     clean, poisoned = tmp_path / "clean", tmp_path / "poisoned"
     assert zone_of(clean, tmp_path, "main").publish([honest])
     shutil.copytree(clean, poisoned)
-    fastest = msgspec.structs.replace(others[-1], run_nanoseconds=(2,))
-    likely = msgspec.structs.replace(
+    fastest = replace(others[-1], run_nanoseconds=(2,))
+    likely = replace(
         others[0], run_nanoseconds=tuple(max(1, ns // 2) for ns in honest.run_nanoseconds)
     )
-    odd = msgspec.structs.replace(honest, decisions=((100_000_000, (1, 1)),), run_nanoseconds=(1,))
+    odd = replace(honest, decisions=((100_000_000, (1, 1)),), run_nanoseconds=(1,))
     assert zone_of(poisoned, tmp_path, PULL_REQUEST).publish([fastest, likely, odd])
     return clean, poisoned
 
@@ -138,9 +138,7 @@ def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
     before, after = (looked_up(cache, shop.task) for cache in caches)
     assert before == after == {shop.task.key: ExactHit((shop.records[0],))}
     clean, poisoned = (cache.use() for cache in caches)
-    assert msgspec.structs.replace(poisoned, location="", seconds=0.0) == msgspec.structs.replace(
-        clean, location="", seconds=0.0
-    )
+    assert replace(poisoned, location="", seconds=0.0) == replace(clean, location="", seconds=0.0)
     honest = shop.build(before, tmp_path / "one" / "build")
     again = shop.build(after, tmp_path / "two" / "build")
     assert (again.key, again.tasks) == (honest.key, honest.tasks)

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.servers.moto_server import CREDENTIALS
@@ -174,9 +175,7 @@ def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) ->
     before = segments(workspace)
     assert workspace.tunegate("plan").returncode == 0
     assert "transfer" in answers(workspace).values()
-    begun = next(
-        workload for workload, answer in answers(workspace).items() if answer == "transfer"
-    )
+    begun = next(key for key, answer in answers(workspace).items() if answer == "transfer")
     assert "measured only quickly" in workspace.tunegate("cache", "why-miss", begun).stdout
     done = workspace.tunegate("tune", "--json", code=0)
     assert set(before) < set(segments(workspace))
@@ -266,9 +265,7 @@ def age_cache(root: Path, tasks: list[Any]) -> None:
     found = SharedCache(config, state=root.parent / "reader", root=root).lookup(wanted)
     records = [r for hit in found.values() if isinstance(hit, ExactHit) for r in hit.records]
     older = [
-        msgspec.structs.replace(
-            record, toolchain=msgspec.structs.replace(record.toolchain, schedules="older")
-        )
+        replace(record, toolchain=replace(record.toolchain, schedules="older"))
         for record in records
     ]
     shutil.rmtree(root / "cache")
@@ -420,11 +417,8 @@ def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(tmp_pat
     workspace.commit()
     done = workspace.tunegate("run", "--json")
     (finding,) = json.loads(done.stdout)["findings"]
-    assert (done.returncode, finding["model"], finding["status"]) == (
-        1,
-        "models/enc/2/model.onnx",
-        "fail",
-    )
+    expected = (1, "models/enc/2/model.onnx", "fail")
+    assert (done.returncode, finding["model"], finding["status"]) == expected
     told = (
         "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, "
         "the highest version in the base"

@@ -61,9 +61,7 @@ def is_allowed(path: Path, name: str) -> bool:
     inside = name_of(path)
     if inside.startswith(f"plugin/tunegate/runtimes/{name}/"):
         return True
-    return any(
-        inside.startswith(place) and name in those for place, those in OTHER_MEANINGS.items()
-    )
+    return any(inside.startswith(place) and name in kept for place, kept in OTHER_MEANINGS.items())
 
 
 def words(tree: ast.AST) -> Iterator[str]:

@@ -171,8 +171,6 @@ class SlowingMachine(ScriptedBenchmarker):
 def test_each_side_has_its_own_operators_and_as_many_looks() -> None:
     machine = SlowingMachine()
     times = operator_times(Path("a"), Path("b"), machine)
-    assert [set(times[side]) for side in ("base", "head")] == [
-        {"conv", "only-in-a"},
-        {"conv", "only-in-b"},
-    ]
+    expected = [{"conv", "only-in-a"}, {"conv", "only-in-b"}]
+    assert [set(times[side]) for side in ("base", "head")] == expected
     assert machine.looked == ["a", "b", "b", "a"]

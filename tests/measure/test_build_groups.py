@@ -16,12 +16,12 @@ from tests.support.tuning_tasks import (
     make_task,
     make_tuning,
 )
-from tunegate.artifacts import tasks
 from tunegate.artifacts.builds import Build, Cell, SampledErrors, WrongKernel, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.outcomes import Stopped, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask, Skipped
 from tunegate.config import (
     Accuracy,
     AccuracyConfig,
@@ -48,12 +48,8 @@ def candidate(runtime: str, variant: str = "", *, is_tuned: bool = False) -> Can
 def test_a_compiler_builds_one_candidate_after_the_other_and_others_all_at_once() -> None:
     ours = (candidate("tvm", is_tuned=True), candidate("tvm", "bf16", is_tuned=True))
     theirs = (candidate("fast"), candidate("fast", "bf16"), candidate("other"))
-    assert build_sides.built_together({"cpu": (*ours, *theirs)}) == [
-        [ours[0]],
-        [ours[1]],
-        [theirs[0], theirs[1]],
-        [theirs[2]],
-    ]
+    expected = [[ours[0]], [ours[1]], [theirs[0], theirs[1]], [theirs[2]]]
+    assert build_sides.built_together({"cpu": (*ours, *theirs)}) == expected
 
 
 WANTED = st.builds(
@@ -85,15 +81,13 @@ def test_a_side_with_a_task_is_one_that_the_compiler_takes() -> None:
 
 
 SLOW = make_record(run_nanoseconds=(9_000,))
-ORIGIN = tasks.RecordOrigin(device=SLOW.device, toolchain=SLOW.toolchain, source=SLOW.source)
+ORIGIN = RecordOrigin(device=SLOW.device, toolchain=SLOW.toolchain, source=SLOW.source)
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 
 
-def plan_with(
-    lookup: Lookup, claims: tasks.Claims | None = None, *, skipped: tasks.Skipped = ""
-) -> TuningPlan:
+def plan_with(lookup: Lookup, claims: Claims | None = None, *, skipped: Skipped = "") -> TuningPlan:
     task = msgspec.structs.replace(make_task("conv"), key=make_key(), shape=make_shape())
-    resolved = tasks.ResolvedTask(task, lookup, claims, skipped)
+    resolved = ResolvedTask(task, lookup, claims, skipped)
     resolution = msgspec.structs.replace(make_resolution([]), tasks=(resolved,))
     return make_plan(resolution, changes=make_changes())
 
@@ -134,13 +128,11 @@ def test_a_neighbours_record_gives_way_to_anything_that_was_measured() -> None:
 
 
 def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
-    best, _ = best_records(
-        plan_with(Miss("absent")), [outcome_with(make_record("another"))], ORIGIN
-    )
+    best, _ = best_records(plan_with(Miss("absent")), [outcome_with(make_record("other"))], ORIGIN)
     assert best == {}
 
 
-CLAIMS = tasks.Claims((FAST,), is_searched=True)
+CLAIMS = Claims((FAST,), is_searched=True)
 
 
 @pytest.mark.parametrize("lookup", [ExactHit((SLOW,)), NEAR], ids=["exact", "transfer"])
@@ -257,11 +249,8 @@ def test_float32_of_a_model_with_a_budget_has_its_limits_so_that_the_report_can_
         max_error=1.0, min_agreement=98.0, metric_command=MetricCommandConfig(run="a", at_most=0.5)
     )
     limits = error_budgets.held_to_budget(build, config(whole), "m.onnx", PLAIN).limits
-    assert [(each.what, each.limit) for each in limits] == [
-        ("max-error", 1.0),
-        ("min-agreement", 98.0),
-        ("metric", 0.5),
-    ]
+    expected = [("max-error", 1.0), ("min-agreement", 98.0), ("metric", 0.5)]
+    assert [(each.what, each.limit) for each in limits] == expected
     assert error_budgets.held_to_budget(build, config("same"), "m.onnx", PLAIN).limits == ()
 
 
@@ -311,10 +300,8 @@ def test_a_command_scores_only_other_numbers_of_a_model_that_has_one() -> None:
 def test_a_build_ships_where_its_scores_are_inside_the_bound_whatever_its_error_is() -> None:
     inside = build_with(0.5)
     assert inside.error is None
-    assert [(each.what, each.high) for each in inside.error_estimate] == [
-        ("max-error", 30.0),
-        ("metric", 0.5),
-    ]
+    expected = [("max-error", 30.0), ("metric", 0.5)]
+    assert [(each.what, each.high) for each in inside.error_estimate] == expected
     assert build_with(0.6).error == (
         "m.onnx: Any (int8) has a metric of 0.6, interval 0.6 to 0.6 on 74 inputs; "
         "the budget is 0.5."

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with, wrong_kernel_of
 from tests.models.test_export_models import Versions, source_of
@@ -85,14 +85,12 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     plan = plan_with(TransferHit((make_key(),), 0.5, (SLOW,)))
     (resolved,) = plan.resolution.tasks
     uses = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in SIDES)
-    shared = msgspec.structs.replace(
-        resolved, task=msgspec.structs.replace(resolved.task, uses=uses)
-    )
-    resolution = msgspec.structs.replace(plan.resolution, tasks=(shared,))
+    shared = replace(resolved, task=replace(resolved.task, uses=uses))
+    resolution = replace(plan.resolution, tasks=(shared,))
     candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
     source = source_for(tmp_path, (candidate,))
     builder = Batches()
-    cells_built(msgspec.structs.replace(plan, resolution=resolution), source, builder)
+    cells_built(replace(plan, resolution=resolution), source, builder)
     assert builder.given == batches
 
 
@@ -142,7 +140,7 @@ def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path:
     )
     source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"), static))
     budget = ModelConfig(path=MODEL, accuracy=AccuracyConfig(max_error=5.0))
-    config = msgspec.structs.replace(source.config, models=(budget,))
+    config = replace(source.config, models=(budget,))
     builder = Batches()
     (cell,) = cells_built(
         plan_with(Miss("absent")), dataclasses.replace(source, config=config), builder
@@ -157,10 +155,10 @@ def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_me
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "abc")
     known = {"any-b": 1.0, "any-a": 2.0}
-    cut = msgspec.structs.replace(ELECTION, milliseconds=known, is_cut_short=True)
+    cut = replace(ELECTION, milliseconds=known, is_cut_short=True)
     builder = Runtimes()
     (cell,) = cells_built(
-        msgspec.structs.replace(plan_with(Miss("absent")), elections=(cut,)),
+        replace(plan_with(Miss("absent")), elections=(cut,)),
         source_for(tmp_path, candidates),
         builder,
     )
@@ -179,9 +177,7 @@ class Runtimes:
         self.built += [(job.variant, job.model.file.read_text()) for job in jobs]
         self.how += [(job.variant, job.how) for job in jobs]
         return [
-            msgspec.structs.replace(
-                unbuilt(""), error="no" if job.variant == self.failing else None
-            )
+            replace(unbuilt(""), error="no" if job.variant == self.failing else None)
             for job in jobs
         ]
 
@@ -189,9 +185,7 @@ class Runtimes:
 def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     how = HowBuilt(compiled=(1, 2))
-    plan = msgspec.structs.replace(
-        plan_with(Miss("absent")), elections=(msgspec.structs.replace(ELECTION, how=how),)
-    )
+    plan = replace(plan_with(Miss("absent")), elections=(replace(ELECTION, how=how),))
     builder = Runtimes("b")
     cells_built(plan, source_for(tmp_path, candidates), builder)
     assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
@@ -209,7 +203,7 @@ def test_a_remembered_winner_is_built_alone_unless_it_fails(
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     source = source_for(tmp_path, candidates)
-    plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(ELECTION,))
+    plan = replace(plan_with(Miss("absent")), elections=(ELECTION,))
     builder = Runtimes(failing)
     (cell,) = cells_built(plan, source, builder)
     assert builder.built == expected
@@ -240,9 +234,7 @@ class Checking:
         rid = "r" if job.records[RECORD.key] and not is_wrong else ""
         task = BuiltTask(key=RECORD.key, name="conv", weight=1, source="exact", rid=rid, ms=None)
         build = make_build(side, tasks=[task])
-        return msgspec.structs.replace(
-            build, wrong_kernels=(wrong_kernel_of(RECORD),) if is_wrong else ()
-        )
+        return replace(build, wrong_kernels=(wrong_kernel_of(RECORD),) if is_wrong else ())
 
 
 @pytest.mark.parametrize(
@@ -301,12 +293,12 @@ def test_sides_of_one_graph_and_the_same_tasks_are_built_alike(
     base: str, head: str, more: dict[str, Sequence[Side]], is_alike: bool
 ) -> None:
     before, after = (
-        msgspec.structs.replace(make_version(side), graph_digest=graph)
+        replace(make_version(side), graph_digest=graph)
         for side, graph in (("base", base), ("head", head))
     )
     change = report_parts.change("m.onnx", change="weights-only", base=before, head=after)
-    changes = msgspec.structs.replace(tuning_tasks.CHANGES, models=(change,))
-    plan = msgspec.structs.replace(plan_of(a=BOTH, **more), changes=changes)
+    changes = replace(tuning_tasks.CHANGES, models=(change,))
+    plan = replace(plan_of(a=BOTH, **more), changes=changes)
     assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
 
 
@@ -350,23 +342,23 @@ def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:
 
 def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:
     base = built("kept", "")
-    base = msgspec.structs.replace(base, tasks=base.tasks[:1])
+    base = replace(base, tasks=base.tasks[:1])
     job = as_in_base(JOB, JOB, base, BOTH_TASKS)
     assert list(job.records[B]) == [tuning_tasks_make_record("b")]
     assert job.settled == {A}
 
 
 def test_what_a_form_chooses_by_times_is_the_choice_of_the_base() -> None:
-    base = msgspec.structs.replace(built("kept", ""), how=HowBuilt(kept=(7,)))
-    whole = msgspec.structs.replace(JOB, settings={"launch": "whole"})
+    base = replace(built("kept", ""), how=HowBuilt(kept=(7,)))
+    whole = replace(JOB, settings={"launch": "whole"})
     assert as_in_base(whole, whole, base, DecidedByBase(frozenset())).decided == (7,)
     assert as_in_base(JOB, JOB, base, DecidedByBase(frozenset())).decided == ()
 
 
 def test_other_weights_follow_all_that_was_decided_of_the_base() -> None:
     how = HowBuilt(compiled=(1, 2))
-    base = msgspec.structs.replace(built("kept", ""), how=how)
+    base = replace(built("kept", ""), how=how)
     alike = DecidedByBase(frozenset({A, B}), is_alike=True)
-    assert as_in_base(JOB, JOB, base, alike) == msgspec.structs.replace(JOB, how=how)
-    larger = msgspec.structs.replace(JOB.model, shapes={"x": (8,)})
-    assert as_in_base(JOB, msgspec.structs.replace(JOB, model=larger), base, alike).how is None
+    assert as_in_base(JOB, JOB, base, alike) == replace(JOB, how=how)
+    larger = replace(JOB.model, shapes={"x": (8,)})
+    assert as_in_base(JOB, replace(JOB, model=larger), base, alike).how is None

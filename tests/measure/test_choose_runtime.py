@@ -282,11 +282,8 @@ def raced(
 def test_each_is_launched_and_has_its_median_time() -> None:
     won, choice, launches = raced([-0.4, -0.6])
     assert (won.runtime, launches) == ("c", 2)
-    assert [(each.candidate, each.ms) for each in choice.times] == [
-        ("a", 1.0),
-        ("b", 0.6),
-        ("c", 0.4),
-    ]
+    expected = [("a", 1.0), ("b", 0.6), ("c", 0.4)]
+    assert [(each.candidate, each.ms) for each in choice.times] == expected
 
 
 def test_a_gate_elects_nothing_that_the_time_does_not_suffice_for() -> None:

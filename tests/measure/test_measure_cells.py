@@ -146,11 +146,8 @@ def test_a_fail_that_a_waiver_may_cover_is_measured_on(tmp_path: Path) -> None:
     for expires, probed in ((TODAY, 12), (TODAY - datetime.timedelta(days=1), 0)):
         policies = Policies(waivers=(make_waiver(expires=expires),), today=TODAY)
         cell, benchmarker = measured([*effects], PAIR, tmp_path, policies)
-        assert (len(cell.launches), len(cell.probes), benchmarker.bench.probed) == (
-            4,
-            probed,
-            probed,
-        )
+        expected = (4, probed, probed)
+        assert (len(cell.launches), len(cell.probes), benchmarker.bench.probed) == expected
 
 
 def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) -> None:

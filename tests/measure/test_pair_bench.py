@@ -6,9 +6,9 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.measure.onnx_artifact import artifact
@@ -53,9 +53,7 @@ def classifier(directory: Path, classes: list[int], output: str = "logits") -> P
     )
     model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
     made = ArtifactFile.read(artifact(directory, model, (1, 4)))
-    msgspec.structs.replace(made, outputs=(ArtifactTensor(output, (1, 10), "float32"),)).write(
-        directory
-    )
+    replace(made, outputs=(ArtifactTensor(output, (1, 10), "float32"),)).write(directory)
     return directory
 
 
@@ -110,7 +108,7 @@ def test_a_launch_on_a_gpu_says_how_its_clock_was(
     simulate(gpu("GPU-a", reasons=reasons))
     on_gpu = tmp_path / "on-gpu"
     shutil.copytree(small, on_gpu)
-    msgspec.structs.replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
+    replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
     launch = FreshProcesses(tmp_path, 1).pair(on_gpu, on_gpu).launch(4)
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
@@ -183,8 +181,8 @@ def test_both_sides_get_values_that_both_take(
         shutil.copytree(small, places[-1])
         artifact = ArtifactFile.read(places[-1])
         rule = InputRule(Integers(0, high))
-        inputs = tuple(msgspec.structs.replace(each, rule=rule) for each in artifact.inputs)
-        msgspec.structs.replace(artifact, inputs=inputs).write(places[-1])
+        inputs = tuple(replace(each, rule=rule) for each in artifact.inputs)
+        replace(artifact, inputs=inputs).write(places[-1])
     FreshProcesses(tmp_path, 1).pair(*places).launch(4)
     one, other = started
     assert one.inputs == other.inputs
@@ -199,8 +197,8 @@ def test_launches_say_which_of_the_cases_they_were_run_on(tmp_path: Path, small:
     files = tuple(str(tmp_path / f"{number}.npy") for number in range(2))
     for file in files:
         np.save(file, np.ones(tensor.shape, tensor.dtype))
-    inputs = (msgspec.structs.replace(tensor, rule=InputRule(Files(files))),)
-    msgspec.structs.replace(artifact, inputs=inputs).write(given)
+    inputs = (replace(tensor, rule=InputRule(Files(files))),)
+    replace(artifact, inputs=inputs).write(given)
     bench = FreshProcesses(tmp_path, 1).pair(given, given)
     assert {bench.launch(4).case, *(each.case for each in bench.probes(1, NEVER))} == {1, 2}
     assert PairBench(Sides(small, small), tmp_path, 1, Devices(None)).launch(4).case == 0
@@ -250,9 +248,7 @@ def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None
 # The inputs of one launch.
 
 
-def test_a_launch_has_its_inputs_in_turn_so_that_no_cache_holds_what_they_choose(
-    tmp_path: Path,
-) -> None:
+def test_a_launch_has_its_inputs_in_turn_so_no_cache_holds_what_they_choose(tmp_path: Path) -> None:
     """The model takes a thousand times as long for one value as for the other."""
     nodes = """
       yes = Constant<value = bool {1}>()

@@ -2,8 +2,8 @@ import math
 import random
 from collections.abc import Generator, Sequence
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.measured_cells import make_launches
 from tests.support.present import present
@@ -28,7 +28,7 @@ class ScriptedBench:
         self.probe_effects = [*probes, *[0.0] * 100]
         quiet = [*noises, *[0.001] * len(effects)]
         self.launches = [
-            msgspec.structs.replace(launch, noise=noise)
+            replace(launch, noise=noise)
             for launch, noise in zip(make_launches(effects), quiet, strict=False)
         ]
         self.done = 0
@@ -81,7 +81,7 @@ def test_a_burst_at_the_beginning_passes_and_the_launches_after_it_decide() -> N
 def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
     bench = ScriptedBench([0.1] * 12)
     hot = Clocks(base_mhz=900, head_mhz=900, dropped=12, is_mediated=False, throttled=("heat",))
-    bench.launches = [msgspec.structs.replace(x, clocks=hot) for x in bench.launches]
+    bench.launches = [replace(x, clocks=hot) for x in bench.launches]
     found, _ = measured(bench)
     assert found.stopped == "disturbed"
     assert undisturbed_launches(found.launches, 0.03) == []
@@ -90,7 +90,7 @@ def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
 def test_a_few_pairs_without_a_steady_clock_leave_the_launch() -> None:
     bench = ScriptedBench([0.1, 0.101, 0.1, 0.099])
     few = Clocks(base_mhz=900, head_mhz=900, dropped=3, is_mediated=False)
-    bench.launches = [msgspec.structs.replace(x, clocks=few) for x in bench.launches]
+    bench.launches = [replace(x, clocks=few) for x in bench.launches]
     found, _ = measured(bench)
     assert (found.stopped, bench.done) == ("decided", 4)
 
@@ -109,8 +109,7 @@ def test_launches_go_on_where_only_a_clock_that_moved_by_itself_makes_the_head_s
         for mhz in (1480, 1502, 1480, 1500) * 15
     ]
     bench.launches = [
-        msgspec.structs.replace(launch, clocks=each)
-        for launch, each in zip(bench.launches, clocks, strict=True)
+        replace(launch, clocks=each) for launch, each in zip(bench.launches, clocks, strict=True)
     ]
     found, _ = measured(bench, seconds=40.0)
     assert found.stopped == stopped
@@ -179,7 +178,7 @@ def test_a_load_that_makes_launches_long_ends_them_with_what_they_show(
     seconds: float, effects: list[float], launches: int, decision: str
 ) -> None:
     bench = ScriptedBench(effects * 30)
-    later = [msgspec.structs.replace(each, seconds=seconds) for each in bench.launches[1:]]
+    later = [replace(each, seconds=seconds) for each in bench.launches[1:]]
     bench.launches[1:] = later
     found, _ = measured(bench)
     assert (found.stopped, bench.done) == ("budget", launches)
@@ -238,7 +237,7 @@ def test_probes_that_take_too_long_are_no_pass() -> None:
     class Slow(ScriptedBench):
         def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
             for probe in super().probes(count, far):
-                yield msgspec.structs.replace(probe, seconds=40.0)
+                yield replace(probe, seconds=40.0)
 
     found, _ = measured(Slow(SAME), seconds=10.0)
     assessed = present(found.assess(GateConfig()))
@@ -250,8 +249,7 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
     times = histogram([1.0] * 50)
     bench = ScriptedBench(SAME)
     bench.launches = [
-        msgspec.structs.replace(x, mean_effect=0.5, base_times=times, head_times=times)
-        for x in bench.launches
+        replace(x, mean_effect=0.5, base_times=times, head_times=times) for x in bench.launches
     ]
     found, _ = measured(bench)
     assessed = present(found.assess(GateConfig()))
@@ -289,7 +287,7 @@ class StallingBench(ScriptedBench):
             inferences=50 * pairs,
         )
         times = histogram([self.ms] * 200)
-        return msgspec.structs.replace(
+        return replace(
             super().launch(pairs),
             head_ms=self.ms,
             mean_effect=0.0,
@@ -301,7 +299,7 @@ class StallingBench(ScriptedBench):
 
     def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for probe in super().probes(count, far):
-            yield msgspec.structs.replace(probe, mean_effect=0.0)
+            yield replace(probe, mean_effect=0.0)
 
     def measured_by(self, seconds: float = 240.0) -> str:
         found, _ = measured(self, seconds=seconds)

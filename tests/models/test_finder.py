@@ -23,11 +23,8 @@ def test_inputs_are_read_and_sizes_guessed_where_they_are_asked_for(workspace: W
     save(matmul_model(rows="batch"), workspace.root / "models" / "open.onnx")
     workspace.commit()
     static, opened = find_models(workspace.root, with_guesses=True)
-    assert (static.path, static.inputs, static.guesses) == (
-        "models/m.onnx",
-        (ModelInput("x", (1, 16, 14, 14), dtype="float32"),),
-        (),
-    )
+    expected = ("models/m.onnx", (ModelInput("x", (1, 16, 14, 14), dtype="float32"),), ())
+    assert (static.path, static.inputs, static.guesses) == expected
     assert [(guess.symbol, guess.size) for guess in opened.guesses] == [("batch", 1)]
     assert not find_models(workspace.root)[1].guesses
 

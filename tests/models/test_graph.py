@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
+from onnx.helper import make_node
 
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.models.external_data import lay_out, model_with_data
@@ -71,7 +72,7 @@ def test_every_number_of_a_shape_counts(values: list[int], data: st.DataObject) 
 
 def test_a_large_tensor_of_integers_is_weights_where_nothing_is_shaped_by_it() -> None:
     def table(value: int) -> onnx.ModelProto:
-        return model_of([helper.make_node("Add", ["x", "shape"], ["y"])], [integers([value] * 65)])
+        return model_of([make_node("Add", ["x", "shape"], ["y"])], [integers([value] * 65)])
 
     assert digest(table(1)) == digest(table(2))
     assert digest(reshape_model(integers([1] * 65))) != digest(reshape_model(integers([2] * 65)))
@@ -81,9 +82,9 @@ def test_a_large_tensor_of_integers_is_weights_where_nothing_is_shaped_by_it() -
 def test_what_a_shape_is_computed_from_is_structure(op_type: str) -> None:
     def computed(value: float) -> onnx.ModelProto:
         nodes = [
-            helper.make_node("Mul", ["half", "half"], ["quarter"]),
-            helper.make_node(op_type, ["quarter"], ["shape"], to=TensorProto.INT64),
-            helper.make_node("Reshape", ["x", "shape"], ["y"]),
+            make_node("Mul", ["half", "half"], ["quarter"]),
+            make_node(op_type, ["quarter"], ["shape"], to=TensorProto.INT64),
+            make_node("Reshape", ["x", "shape"], ["y"]),
         ]
         return model_of(nodes, [floats([value], "half")])
 
@@ -93,9 +94,9 @@ def test_what_a_shape_is_computed_from_is_structure(op_type: str) -> None:
 def test_the_shape_of_a_weight_is_structure_and_its_numbers_are_not() -> None:
     def shaped(weight: float) -> onnx.ModelProto:
         nodes = [
-            helper.make_node("Add", ["x", "w"], ["sum"]),
-            helper.make_node("Shape", ["sum"], ["shape"]),
-            helper.make_node("Reshape", ["x", "shape"], ["y"]),
+            make_node("Add", ["x", "w"], ["sum"]),
+            make_node("Shape", ["sum"], ["shape"]),
+            make_node("Reshape", ["x", "shape"], ["y"]),
         ]
         return model_of(nodes, [floats([weight], "w")])
 
@@ -105,15 +106,13 @@ def test_the_shape_of_a_weight_is_structure_and_its_numbers_are_not() -> None:
 def test_what_a_loop_ends_by_is_structure() -> None:
     def loop(bound: float) -> onnx.ModelProto:
         nodes = [
-            helper.make_node("Add", ["v", "step"], ["v2"]),
-            helper.make_node("Less", ["v2", "bound"], ["again"]),
+            make_node("Add", ["v", "step"], ["v2"]),
+            make_node("Less", ["v2", "bound"], ["again"]),
         ]
         values = [helper.make_tensor_value_info(n, 1, [1]) for n in ("i", "c", "v")]
         made = [helper.make_tensor_value_info(n, 1, [1]) for n in ("again", "v2")]
         body = helper.make_graph(nodes, "body", values, made, [floats([bound], "bound")])
-        return model_of(
-            [helper.make_node("Loop", ["", "", "x"], ["y"], body=body)], [floats([1], "step")]
-        )
+        return model_of([make_node("Loop", ["", "", "x"], ["y"], body=body)], [floats([1], "step")])
 
     assert digest(loop(10.0)) != digest(loop(20.0))
 
@@ -121,15 +120,11 @@ def test_what_a_loop_ends_by_is_structure() -> None:
 def test_what_a_function_makes_a_shape_of_is_structure() -> None:
     def shaped(value: float) -> onnx.ModelProto:
         inside = [
-            helper.make_node("Cast", ["formal"], ["shape"], to=TensorProto.INT64),
-            helper.make_node("Reshape", ["data", "shape"], ["made"]),
+            make_node("Cast", ["formal"], ["shape"], to=TensorProto.INT64),
+            make_node("Reshape", ["data", "shape"], ["made"]),
         ]
-        opsets = [helper.make_opsetid("", 17)]
-        names = ["data", "formal"]
-        function = helper.make_function("own", "shaped", names, ["made"], inside, opsets)
-        node = helper.make_node("shaped", ["x", "w"], ["y"], domain="own")
-        model = model_of([node], [floats([value], "w")])
-        model.functions.append(function)
+        model = model_of([node("shaped", "x w", "y", domain="own")], [floats([value], "w")])
+        model.functions.append(function_of("shaped", "data formal", "made", inside))
         return model
 
     assert digest(shaped(1.0)) != digest(shaped(2.0))
@@ -237,35 +232,40 @@ def model_of(
 
 
 def reshape_model(shape: TensorProto) -> onnx.ModelProto:
-    return model_of([helper.make_node("Reshape", ["x", "shape"], ["y"])], [shape])
+    return model_of([make_node("Reshape", ["x", "shape"], ["y"])], [shape])
 
 
 def scaled_model(op_type: str, scales: Sequence[float]) -> onnx.ModelProto:
     inputs = ["x", "", "scales"] if op_type == "Resize" else ["x", "scales"]
-    return model_of([helper.make_node(op_type, inputs, ["y"])], [floats(scales, "scales")])
+    return model_of([make_node(op_type, inputs, ["y"])], [floats(scales, "scales")])
 
 
 def constant_model(scales: Sequence[float]) -> onnx.ModelProto:
-    constant = helper.make_node("Constant", [], ["scales"], value=floats(scales, "unnamed"))
-    return model_of([constant, helper.make_node("Resize", ["x", "", "scales"], ["y"])])
+    constant = make_node("Constant", [], ["scales"], value=floats(scales, "unnamed"))
+    return model_of([constant, make_node("Resize", ["x", "", "scales"], ["y"])])
 
 
 def branching_model(op_type: str, weight: float) -> onnx.ModelProto:
-    node = helper.make_node(op_type, ["x", "w"], ["b"])
+    node = make_node(op_type, ["x", "w"], ["b"])
     output = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
     branch = helper.make_graph([node], "branch", [], [output], [floats([weight], "w")])
-    return model_of([helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)])
+    return model_of([make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)])
+
+
+def function_of(
+    name: str, inputs: str, outputs: str, nodes: Sequence[onnx.NodeProto], *attributes: str
+) -> onnx.FunctionProto:
+    names, opsets = (inputs.split(), outputs.split()), [helper.make_opsetid("", 17)]
+    return helper.make_function("own", name, *names, nodes, opsets, attributes)
 
 
 def function_model(weight: float) -> onnx.ModelProto:
     nodes = [
-        helper.make_node("Constant", [], ["w"], value=floats([weight], "w")),
-        helper.make_node("Add", ["x", "w"], ["y"]),
+        make_node("Constant", [], ["w"], value=floats([weight], "w")),
+        make_node("Add", ["x", "w"], ["y"]),
     ]
-    opsets = [helper.make_opsetid("", 17)]
-    function = helper.make_function("own", "plus", ["x"], ["y"], nodes, opsets)
-    model = model_of([helper.make_node("plus", ["x"], ["y"], domain="own")])
-    model.functions.append(function)
+    model = model_of([node("plus", "x", "y", domain="own")])
+    model.functions.append(function_of("plus", "x", "y", nodes))
     return model
 
 
@@ -300,9 +300,9 @@ PLACE = numpy_helper.from_array(np.array([6, 100]), "place")
 def model() -> onnx.ModelProto:
     """The weights, reshaped to two numbers of a table: 6 and 100."""
     nodes = [
-        helper.make_node("Gather", ["table", "place"], ["shape"]),
-        helper.make_node("Reshape", ["weights", "shape"], ["reshaped"]),
-        helper.make_node("Add", ["x", "reshaped"], ["y"]),
+        make_node("Gather", ["table", "place"], ["shape"]),
+        make_node("Reshape", ["weights", "shape"], ["reshaped"]),
+        make_node("Add", ["x", "reshaped"], ["y"]),
     ]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -325,7 +325,7 @@ NUMBERS = np.arange(4, dtype=np.float32)
 
 def branch_with(tensor: TensorProto) -> bytes:
     branch = helper.make_graph([], "branch", [], [], [tensor])
-    node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    node = make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
     content: bytes = helper.make_model(helper.make_graph([node], "g", [], [])).SerializeToString()
     return content
 
@@ -389,7 +389,7 @@ def test_a_link_is_no_file(tmp_path: Path) -> None:
 def test_a_tensor_that_names_no_file_is_an_error(tmp_path: Path) -> None:
     tensor = TensorProto(name="v", data_location=TensorProto.EXTERNAL)
     branch = helper.make_graph([], "branch", [], [], [tensor, laid_out()])
-    node = helper.make_node("If", ["c"], ["y"], then_branch=branch)
+    node = make_node("If", ["c"], ["y"], then_branch=branch)
     model = helper.make_model(helper.make_graph([node], "g", [], []))
     (tmp_path / "w.bin").write_bytes(NUMBERS.tobytes())
     with pytest.raises(
@@ -482,15 +482,13 @@ def test_an_open_dimension_is_none() -> None:
 def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
     model = matmul_model()
     branch = helper.make_graph(
-        [helper.make_node("RandomUniform", [], ["r"], shape=[1], seed=7.0)],
+        [make_node("RandomUniform", [], ["r"], shape=[1], seed=7.0)],
         "branch",
         [],
         [helper.make_tensor_value_info("r", TensorProto.FLOAT, [1])],
     )
-    model.graph.node.append(
-        helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch)
-    )
-    model.graph.node.append(helper.make_node("RandomNormal", [], ["n"], shape=[1]))
+    model.graph.node.append(make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch))
+    model.graph.node.append(make_node("RandomNormal", [], ["n"], shape=[1]))
     assert outline_of(model.SerializeToString()).seeded == ("RandomUniform 7.0",) * 2
 
 
@@ -498,9 +496,9 @@ def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
 def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: bool) -> None:
     model = matmul_model()
     empty = helper.make_graph([], "branch", [], [])
-    chosen = helper.make_node("If", ["c"], [], then_branch=empty, else_branch=empty)
+    chosen = make_node("If", ["c"], [], then_branch=empty, else_branch=empty)
     sized = [node("ConstantOfShape", "c", "z"), node("NonZero", "c", "n")]
-    sized += [helper.make_node("Tile", ["w", "c"], [name]) for name in ("t", "u")]
+    sized += [make_node("Tile", ["w", "c"], [name]) for name in ("t", "u")]
     model.graph.node.extend([node("Size", "x", "size"), node("ReduceMax", reads, "c"), *sized])
     model.graph.node.append(chosen)
     told = ("ConstantOfShape", "If", "NonZero", "Tile", "Tile") if is_told else ()
@@ -528,7 +526,7 @@ def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, p
     def choosing(name: str) -> tuple[str, ...]:
         inputs = [*["w"] * place, name]
         model = matmul_model()
-        model.graph.node.append(helper.make_node(operator, inputs, ["chosen"], domain=domain))
+        model.graph.node.append(make_node(operator, inputs, ["chosen"], domain=domain))
         return outline_of(model.SerializeToString()).choosing
 
     domain, _, operator = kind.rpartition(".")
@@ -547,12 +545,12 @@ def test_texts_of_a_length_that_numbers_choose_are_work_that_they_choose(
     model = matmul_model()
     model.graph.node.extend(
         [
-            helper.make_node("Cast", ["x"], ["number"], to=TensorProto.INT64),
-            helper.make_node(
+            make_node("Cast", ["x"], ["number"], to=TensorProto.INT64),
+            make_node(
                 "LabelEncoder", ["number"], ["t"], domain="ai.onnx.ml", keys_int64s=[1], **values
             ),
-            helper.make_node("Gather", ["t", "i"], ["z"]),
-            helper.make_node("Mod", ["number", "number"], ["rest"]),
+            make_node("Gather", ["t", "i"], ["z"]),
+            make_node("Mod", ["number", "number"], ["rest"]),
         ]
     )
     assert outline_of(model.SerializeToString()).choosing == choosing
@@ -560,53 +558,44 @@ def test_texts_of_a_length_that_numbers_choose_are_work_that_they_choose(
 
 @pytest.mark.parametrize("is_text", [True, False])
 def test_what_an_input_chooses_is_found_through_each_overload_of_a_function(is_text: bool) -> None:
-    opset = [helper.make_opsetid("", 17)]
     model = matmul_model()
     for name in ("first", "second"):
         text = {"value_string": name} if is_text else {"value_float": 1.0}
-        sized = [helper.make_node("ConstantOfShape", ["a"], ["b"])] if name == "first" else []
-        made = helper.make_node("Constant", [], ["text" if sized else "b"], **text)
-        function = helper.make_function("own", "F", ["a"], ["b"], [*sized, made], opset)
+        sized = [make_node("ConstantOfShape", ["a"], ["b"])] if name == "first" else []
+        made = make_node("Constant", [], ["text" if sized else "b"], **text)
+        function = function_of("F", "a", "b", [*sized, made])
         function.overload = name
         model.functions.append(function)
-    model.graph.node.append(helper.make_node("F", ["x"], ["z"], domain="own"))
-    model.graph.node.append(helper.make_node("Flatten", ["z"], ["flat"]))
+    model.graph.node.append(make_node("F", ["x"], ["z"], domain="own"))
+    model.graph.node.append(make_node("Flatten", ["z"], ["flat"]))
     told = ("ConstantOfShape", "F", "Flatten") if is_text else ("ConstantOfShape",)
     assert outline_of(model.SerializeToString()).choosing == told
 
 
 def test_a_text_may_be_what_a_function_gets_from_its_callers() -> None:
-    cast = helper.make_node("Cast", ["a"], ["b"])
+    cast = make_node("Cast", ["a"], ["b"])
     kind = cast.attribute.add(name="to", ref_attr_name="kind", type=onnx.AttributeProto.INT)
     assert kind.ref_attr_name
-    opset = [helper.make_opsetid("", 17)]
     model = matmul_model()
-    model.functions.append(
-        helper.make_function("own", "F", ["a"], ["b"], [cast], opset, attributes=["kind"])
-    )
-    model.graph.node.append(
-        helper.make_node("F", ["x"], ["z"], domain="own", kind=TensorProto.STRING)
-    )
+    model.functions.append(function_of("F", "a", "b", [cast], "kind"))
+    model.graph.node.append(node("F", "x", "z", domain="own", kind=TensorProto.STRING))
     assert outline_of(model.SerializeToString()).choosing == ("Cast", "F")
 
 
 def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:
-    random = helper.make_node("RandomUniformLike", ["a"], ["b"])
+    random = make_node("RandomUniformLike", ["a"], ["b"])
     seed = random.attribute.add(name="seed", ref_attr_name="s", type=onnx.AttributeProto.FLOAT)
     assert seed.ref_attr_name
     model = matmul_model()
-    opset = [helper.make_opsetid("", 17)]
-    model.functions.append(
-        helper.make_function("own", "F", ["a"], ["b"], [random], opset, attributes=["s"])
-    )
+    model.functions.append(function_of("F", "a", "b", [random], "s"))
     for value in (1.0, 2.0):
-        call = helper.make_node("F", ["y"], [f"z{value}"], domain="own", s=value)
+        call = make_node("F", ["y"], [f"z{value}"], domain="own", s=value)
         model.graph.node.append(call)
     found = outline_of(model.SerializeToString()).seeded
     assert found == ("RandomUniformLike 1.0 or 2.0",)
 
 
 def test_an_operator_of_another_domain_is_another_operator() -> None:
-    assert operator_of(helper.make_node("Attention", [], [])) == "Attention"
-    ours = helper.make_node("Attention", [], [], domain="com.microsoft")
+    assert operator_of(make_node("Attention", [], [])) == "Attention"
+    ours = make_node("Attention", [], [], domain="com.microsoft")
     assert operator_of(ours) == "com.microsoft.Attention"

@@ -89,10 +89,8 @@ def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path)
 def test_a_model_broken_by_static_shapes_has_inputs_and_no_compilers_file(tmp_path: Path) -> None:
     file = save(model(BRANCHES), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={"x": (1, 8)}, into=tmp_path / "p", path="m.onnx")
-    assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == [
-        ("x", (1, 8), "float32"),
-        ("rate", (), "int64"),
-    ]
+    expected = [("x", (1, 8), "float32"), ("rate", (), "int64")]
+    assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == expected
     assert prepared.unfixable.startswith("m.onnx: it cannot be given static shapes")
     assert "Incompatible dimensions for matrix multiplication" in prepared.unfixable
     for made in ("fixed", "optimized"):

@@ -59,10 +59,8 @@ def test_a_dvc_file_names_its_content(project: Checkout) -> None:
     project.commit({"models/m.onnx.dvc": pointer_files.dvc_file_of("m.onnx", CONV)})
     version = only_model(project)
     assert (version.path, version.storage) == ("models/m.onnx", "dvc")
-    assert (version.content_digest, version.size_bytes) == (
-        f"md5:{pointer_files.md5_of(CONV)}",
-        len(CONV),
-    )
+    expected = (f"md5:{pointer_files.md5_of(CONV)}", len(CONV))
+    assert (version.content_digest, version.size_bytes) == expected
 
 
 def test_a_broken_dvc_file_still_stands_for_a_model(project: Checkout) -> None:

@@ -359,10 +359,8 @@ def test_every_profile_and_every_mistake_is_shown(tmp_path: Path) -> None:
     profiles = {"one": ProfileConfig(dims={"batch": 1}), "open": ProfileConfig()}
     config = Config(models=(ModelConfig(path="models/*", profiles=profiles),), dims={"batsh": 2})
     found = shape_report(find_models(workspace.root, config), config)
-    assert [(each.model, each.size) for each in found.sizes] == [
-        ("models/m.onnx@one", 1),
-        ("models/m.onnx@open", None),
-    ]
+    expected = [("models/m.onnx@one", 1), ("models/m.onnx@open", None)]
+    assert [(each.model, each.size) for each in found.sizes] == expected
     assert [check.detail.partition(":")[0] for check in found.checks] == [
         "dims.batsh",
         "models/m.onnx@open",

@@ -21,17 +21,9 @@ from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models.export_models import ExportedModels
-from tunegate.plan import extract
+from tunegate.plan import extract, try_builds
 from tunegate.plan.extract import ExtractKey, merge_tasks
 from tunegate.plan.task_lists import KnownLists
-from tunegate.plan.try_builds import (
-    TriedModel,
-    plan_of_built,
-    refusal_notes,
-    resolution_of,
-    try_builds,
-    without_refused,
-)
 from tunegate.ports import Compiler, ModelJob, Progress
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
@@ -170,11 +162,11 @@ def planned(trials: int) -> TuningPlan:
 
 def trial(
     directory: Path, *, trials: int = 8, kind: str = "llvm"
-) -> tuple[dict[TriedModel, str], list[str]]:
+) -> tuple[dict[try_builds.TriedModel, str], list[str]]:
     target = msgspec.convert({"name": "cpu", "kind": kind}, TargetConfig)
     source = source_of(directory, msgspec.structs.replace(CONFIG, targets=(target,)))
     compiler = Refusing()
-    found = try_builds(
+    found = try_builds.try_builds(
         planned(trials),
         source=source,
         compiler=cast("Compiler", compiler),
@@ -209,29 +201,33 @@ def test_targets_that_the_base_lacks_share_the_minutes_of_one_runner(
     )
     tools = replace(tools_with(Shelf({}), tmp_path), source=source)
     tasks = tuning_tasks.make_task_set([make_task(gpu.name, target=gpu.name) for gpu in gpus])
-    _, plan = plan_of_built(tools, tasks, tuning_tasks.make_resolution([]), shards=3)
+    _, plan = try_builds.plan_of_built(tools, tasks, tuning_tasks.make_resolution([]), shards=3)
     assert [shard.budget.seconds for shard in plan.shards] == seconds
-    _, in_turn = plan_of_built(tools, tasks, tuning_tasks.make_resolution([]))
+    _, in_turn = try_builds.plan_of_built(tools, tasks, tuning_tasks.make_resolution([]))
     assert sum("is new and not tuned" in note for note in in_turn.notes) == 3 - before
 
 
 def test_only_the_tasks_of_models_that_build_are_left() -> None:
-    left = without_refused(
+    left = try_builds.without_refused(
         tuning_tasks.make_task_set([TRY_BUILDS_BOTH, ONLY_BASE]),
         {("m.onnx", "base", "cpu"): "it has no code"},
     )
     (task,) = left.tasks
     assert [(use.model, use.side) for use in task.uses] == [("m.onnx", "head")]
-    resolved = resolution_of(left, tuning_tasks.make_resolution([TRY_BUILDS_BOTH, ONLY_BASE]))
+    resolved = try_builds.resolution_of(
+        left, tuning_tasks.make_resolution([TRY_BUILDS_BOTH, ONLY_BASE])
+    )
     assert [each.task for each in resolved.tasks] == [task]
 
 
 def test_what_is_not_tuned_is_told_with_its_reason() -> None:
-    refused: dict[TriedModel, str] = {("m.onnx", "head", "cpu"): "m.onnx: it has no code"}
-    assert refusal_notes(refused, make_changes()) == (
+    refused: dict[try_builds.TriedModel, str] = {
+        ("m.onnx", "head", "cpu"): "m.onnx: it has no code"
+    }
+    assert try_builds.refusal_notes(refused, make_changes()) == (
         "m.onnx (head) is not tuned on cpu: it has no code",
     )
-    assert refusal_notes(refused, tuning_tasks.CHANGES) == (
+    assert try_builds.refusal_notes(refused, tuning_tasks.CHANGES) == (
         "m.onnx is not tuned on cpu: it has no code",
     )
 

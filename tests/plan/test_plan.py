@@ -295,10 +295,8 @@ def test_a_new_model_costs_less_than_one_that_is_compared() -> None:
 
 def test_every_target_has_runners_of_its_own() -> None:
     found = planned(*models(4, targets=("cpu", "gpu")), shards=5, targets=(CPU, GPU))
-    assert {(each.target, each.labels) for each in found} == {
-        (CPU.name, CPU.runner),
-        (GPU.name, GPU.runner),
-    }
+    expected = {(CPU.name, CPU.runner), (GPU.name, GPU.runner)}
+    assert {(each.target, each.labels) for each in found} == expected
     assert len(found) == 5
     assert len(planned(*models(4, targets=("cpu", "gpu")), targets=(CPU, GPU))) == 2
 

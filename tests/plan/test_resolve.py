@@ -35,8 +35,8 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Claims, RecordOrigin, Resolution, ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, TargetConfig
-from tunegate.plan import far_behind
 from tunegate.plan.allocation import TargetPart, target_parts
+from tunegate.plan.far_behind import MIN_TRIALS, KnownStandings, kept_share, new_standings
 from tunegate.plan.resolve import refresh_shard, resolve
 from tunegate.system.cache.shared_cache import SharedCache
 from tunegate.tune.model_keys import model_keys
@@ -308,9 +308,7 @@ def tasks_of(*names: str, sides: tuple[Side, ...] = ("head",)) -> list[TuningTas
 def test_a_model_is_far_behind_by_trusted_times(compiled: int, is_behind: bool) -> None:
     tasks = tasks_of("conv")
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], compiled, 1_000)
-    assert far_behind.KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == (
-        {M} if is_behind else set()
-    )
+    assert KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == ({M} if is_behind else set())
 
 
 def test_nobody_is_behind_where_no_other_runtime_may_ship() -> None:
@@ -318,7 +316,7 @@ def test_nobody_is_behind_where_no_other_runtime_may_ship() -> None:
     tasks = tasks_of("conv")
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], 9_000, 1_000)
     alone = {"cpu": CANDIDATES["cpu"][:1]}
-    assert far_behind.KnownStandings(index, ORIGIN, alone)(tasks) == frozenset()
+    assert KnownStandings(index, ORIGIN, alone)(tasks) == frozenset()
 
 
 def test_a_change_is_far_behind_only_where_both_its_sides_are() -> None:
@@ -326,9 +324,7 @@ def test_a_change_is_far_behind_only_where_both_its_sides_are() -> None:
     keys = model_keys([base, head], __version__)[M]
     for known in keys.values():
         assert (
-            far_behind.KnownStandings(shelf_with(known, 9_000, 1_000), ORIGIN, CANDIDATES)(
-                [base, head]
-            )
+            KnownStandings(shelf_with(known, 9_000, 1_000), ORIGIN, CANDIDATES)([base, head])
             == frozenset()
         )
 
@@ -352,9 +348,7 @@ def test_the_own_zone_is_believed_of_a_head_whose_base_is_behind_or_not_there(
         {keys[side]: standing_hit(keys[side]) for side in trusted},
         own={keys[side]: standing_hit(keys[side]) for side in own},
     )
-    assert far_behind.KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == (
-        {M} if is_behind else frozenset()
-    )
+    assert KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == ({M} if is_behind else frozenset())
 
 
 def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:
@@ -362,8 +356,8 @@ def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], 9_000, 1_000)
     newer = msgspec.structs.replace(ORIGIN.toolchain, tvm="1.0")
     origin = msgspec.structs.replace(ORIGIN, toolchain=newer)
-    assert far_behind.KnownStandings(index, origin, CANDIDATES)(tasks) == frozenset()
-    assert far_behind.KnownStandings(Shelf(), ORIGIN, CANDIDATES)(tasks) == frozenset()
+    assert KnownStandings(index, origin, CANDIDATES)(tasks) == frozenset()
+    assert KnownStandings(Shelf(), ORIGIN, CANDIDATES)(tasks) == frozenset()
 
 
 def plan_of(tasks: list[TuningTask], *known: str) -> TuningPlan:
@@ -383,7 +377,7 @@ def built(tvm_ms: float, other_ms: float) -> CellBuilds:
 def found(tvm_ms: float, *outcomes: TaskOutcome) -> tuple[ModelStanding, ...]:
     plan = plan_of(tasks_of("done", "begun"))
     tuning = make_tuning(*outcomes, stopped="trials")
-    return far_behind.new_standings(plan, [tuning], [built(tvm_ms, 1.0)], CANDIDATES)
+    return new_standings(plan, [tuning], [built(tvm_ms, 1.0)], CANDIDATES)
 
 
 DONE = make_outcome("done", records=(make_record("done"),), best_ms=9.0)
@@ -405,15 +399,15 @@ def test_nothing_is_said_of_what_may_catch_up_is_finished_or_was_not_tuned() -> 
 def share(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
     tasks = [ResolvedTask(make_task(outcome.name), Miss("absent")) for outcome in outcomes]
     by_key = {outcome.key: outcome for outcome in outcomes}
-    return far_behind.kept_share("m.onnx", tasks, by_key, {key_of(name) for name in known}, "llvm")
+    return kept_share("m.onnx", tasks, by_key, {key_of(name) for name in known}, "llvm")
 
 
 def test_a_long_search_keeps_what_more_of_it_would_not_save() -> None:
-    assert 0.2 < share(make_outcome("long", trials=10 * far_behind.MIN_TRIALS, best_ms=1.0)) < 1.0
-    assert share(make_outcome("short", trials=far_behind.MIN_TRIALS - 1, best_ms=1.0)) == 0.0
+    assert 0.2 < share(make_outcome("long", trials=10 * MIN_TRIALS, best_ms=1.0)) < 1.0
+    assert share(make_outcome("short", trials=MIN_TRIALS - 1, best_ms=1.0)) == 0.0
 
 
 def test_what_an_earlier_run_finished_stays_as_well() -> None:
     task = ResolvedTask(make_task("old"), exact("old"))
-    assert far_behind.kept_share("m.onnx", [task], {}, {key_of("old")}, "llvm") == 1.0
-    assert far_behind.kept_share("m.onnx", [], {}, set(), "llvm") == 0.0
+    assert kept_share("m.onnx", [task], {}, {key_of("old")}, "llvm") == 1.0
+    assert kept_share("m.onnx", [], {}, set(), "llvm") == 0.0

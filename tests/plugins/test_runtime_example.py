@@ -48,10 +48,8 @@ def test_the_fastest_of_three_runtimes_ships_and_is_reported(
     assert list(times) == ["tvm", "onnxruntime", "numpy_example"]
     assert (head["runtime"], head["check"]["passed"]) == ("numpy_example", True)
     assert "`models/new.onnx` on `cpu` ships with NumPy, " in (out / "report.md").read_text()
-    assert {path.name for path in (out / head["directory"]).iterdir()} == {
-        "artifact.json",
-        "model.onnx",
-    }
+    expected = {"artifact.json", "model.onnx"}
+    assert {path.name for path in (out / head["directory"]).iterdir()} == expected
     feed = "{'x': np.arange(-4, 4, dtype='float32').reshape(1, 8)}"
     program = (
         "import sys, pathlib, numpy as np\nfrom tunegate.runtimes.loading import load\n"

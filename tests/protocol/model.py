@@ -184,10 +184,8 @@ def _rewrite(world: World, process: Process, variant: Variant) -> Steps:
 def _compact(world: World, process: Process, variant: Variant) -> Steps:
     match process.step:
         case "list":
-            seen = process._replace(
-                step="read head", listed=world.segments, standing=world.archives
-            )
-            yield seen, world, ""
+            now = process._replace(step="read head", listed=world.segments, standing=world.archives)
+            yield now, world, ""
         case "read head":
             yield process._replace(step="gather", head=world.head), world, ""
         case "gather":

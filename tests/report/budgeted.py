@@ -1,6 +1,6 @@
 """Candidates and errors of one model under a budget of accuracy, as a finding has them."""
 
-import msgspec
+from msgspec.structs import replace
 
 from tests.support.reports import make_report
 from tunegate.artifacts.builds import ErrorEstimate, ErrorLimit, ShippedErrors, SideError, What
@@ -43,9 +43,7 @@ BUDGETED = (
 )
 
 OF_AN_EARLIER_RUN = tuple(
-    each
-    if each.ships or each.error is None
-    else msgspec.structs.replace(each, error=None, has_unknown_error=True)
+    each if each.ships or each.error is None else replace(each, error=None, has_unknown_error=True)
     for each in BUDGETED
 )
 """The same where the election is remembered: only what ships was built and run on samples."""
@@ -56,10 +54,7 @@ LIMITS = (ErrorLimit(what="max-error", limit=2.0), ErrorLimit(what="min-agreemen
 
 def make_side(*estimates: ErrorEstimate, title: str = "OpenVINO (bf16)") -> SideError:
     limits = {"max-error": 2.0, "min-agreement": 98.0}
-    limited = (
-        msgspec.structs.replace(each, limit=limits[each.what], output="logits")
-        for each in estimates
-    )
+    limited = (replace(each, limit=limits[each.what], output="logits") for each in estimates)
     return SideError(title=title, estimates=tuple(limited))
 
 
@@ -71,6 +66,6 @@ def report_with(shipped: ShippedErrors, **fields: object) -> Report:
     """A report whose only finding has these errors."""
     report = make_report("measured")
     (finding,) = report.verdict.findings
-    changed: Finding = msgspec.structs.replace(finding, accuracy=shipped, **fields)
-    verdict = msgspec.structs.replace(report.verdict, findings=(changed,))
-    return msgspec.structs.replace(report, verdict=verdict)
+    changed: Finding = replace(finding, accuracy=shipped, **fields)
+    verdict = replace(report.verdict, findings=(changed,))
+    return replace(report, verdict=verdict)

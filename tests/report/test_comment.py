@@ -1,7 +1,6 @@
 import datetime
 import re
 
-import msgspec
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -146,9 +145,9 @@ def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
 
 def _with_inputs(report: Report, *inputs: DrawnInput) -> Report:
     first, *others = report.verdict.findings
-    told = (msgspec.structs.replace(first, inputs=inputs), *others)
-    verdict = msgspec.structs.replace(report.verdict, findings=told)
-    return msgspec.structs.replace(report, verdict=verdict)
+    told = (replace(first, inputs=inputs), *others)
+    verdict = replace(report.verdict, findings=told)
+    return replace(report, verdict=verdict)
 
 
 def test_the_values_of_inputs_stand_in_a_fold_with_what_they_follow_from() -> None:
@@ -172,14 +171,11 @@ def test_categories_of_a_hostile_model_add_no_element_to_the_page() -> None:
 def test_the_layers_that_the_change_touches_are_told_for_a_model_that_did_not_pass() -> None:
     report = make_report("slowed")
     layers = (LayerChange("mix`|\n", "Conv: weights 16x3x1x1 → 16x3x5x5"),)
-    changed = [
-        msgspec.structs.replace(model, layers=layers, more_layers=2)
-        for model in report.changes.models
-    ]
-    changes = msgspec.structs.replace(report.changes, models=tuple(changed))
-    text = render(msgspec.structs.replace(report, changes=changes))
+    changed = [replace(model, layers=layers, more_layers=2) for model in report.changes.models]
+    changes = replace(report.changes, models=tuple(changed))
+    text = render(replace(report, changes=changes))
     told = text.partition("#### What changed in ")[2].partition("####")[0]
     assert "Conv: weights 16x3x1x1 → 16x3x5x5\n- … and 2 more layers." in told
     assert "mix`|\n" not in told
     passed = make_report("measured")
-    assert "What changed in" not in render(msgspec.structs.replace(passed, changes=changes))
+    assert "What changed in" not in render(replace(passed, changes=changes))

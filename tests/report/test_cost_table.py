@@ -1,7 +1,7 @@
 """Costs of candidates, by the reason that they were tried for."""
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.outcome_parts import outcome
 from tests.support.plans import plan_of
@@ -30,9 +30,9 @@ def cost(**fields: object) -> CandidateCost:
 def with_costs(*costs: CandidateCost, usd: float | None = None) -> TuningOutcome:
     made = outcome(spent=Cost(seconds=1.0, usd=usd))
     (first, *rest) = made.tasks
-    tasks = [msgspec.structs.replace(first, costs=costs, search_seconds=0.3)]
-    tasks += [msgspec.structs.replace(task, costs=(), search_seconds=0.0) for task in rest]
-    return msgspec.structs.replace(made, tasks=tuple(tasks))
+    tasks = [replace(first, costs=costs, search_seconds=0.3)]
+    tasks += [replace(task, costs=(), search_seconds=0.0) for task in rest]
+    return replace(made, tasks=tuple(tasks))
 
 
 def test_every_second_is_in_one_row() -> None:
@@ -62,9 +62,7 @@ def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
 
 
 def test_joules_are_shared_like_the_bill() -> None:
-    made = msgspec.structs.replace(
-        with_costs(cost()), spent=Cost(seconds=1.0, joules=60.0, energy_source="rapl")
-    )
+    made = replace(with_costs(cost()), spent=Cost(seconds=1.0, joules=60.0, energy_source="rapl"))
     rows = spending([made])
     assert [row.joules for row in rows] == pytest.approx([0.0, 30.0, 0.0, 0.0, 30.0])
     assert "30\xa0J" in markdown_table(spending_table(rows))
@@ -78,14 +76,14 @@ SPENT = Cost(seconds=20.0, usd=2.0, joules=1000.0, energy_source="rapl")
 
 def planned(seconds: float | None, saved: Cost | None = None) -> TuningPlan:
     shard = make_shard(budget=Budget(seconds=seconds, trials=None))
-    return msgspec.structs.replace(plan_of([]), shards=(shard,), saved=saved)
+    return replace(plan_of([]), shards=(shard,), saved=saved)
 
 
 def ended(stopped: str, spent: Cost = SPENT) -> TuningOutcome:
     made = with_costs()
     (first, *_) = made.tasks
-    task = msgspec.structs.replace(first, stopped=stopped)
-    return msgspec.structs.replace(made, tasks=(task,), spent=spent)
+    task = replace(first, stopped=stopped)
+    return replace(made, tasks=(task,), spent=spent)
 
 
 def test_exact_hits_save_what_the_plan_says() -> None:
@@ -104,8 +102,8 @@ def test_the_filter_saves_what_rejected_ones_would_have_needed_for_as_much() -> 
     kept = [cost(improved=number % 2 == 0) for number in range(20)]
     rejected = [cost(pick="audit", improved=number < 3) for number in range(30)]
     made = with_costs(*kept, *rejected)
-    spent = msgspec.structs.replace(SPENT, seconds=50 * 0.3 + 0.3)
-    (found,) = savings(None, [msgspec.structs.replace(made, spent=spent)])
+    spent = replace(SPENT, seconds=50 * 0.3 + 0.3)
+    (found,) = savings(None, [replace(made, spent=spent)])
     assert found.by == "filter"
     assert found.cost.seconds == pytest.approx(80 * 0.3)
     assert found.cost.joules == pytest.approx(1000.0 * 24 / 15.3)

@@ -1,5 +1,5 @@
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support import report_parts as parts
 from tests.support.reports import KINDS, make_report
@@ -18,17 +18,13 @@ from tunegate.report.report_tables import models_table
 
 def test_many_passing_models_are_counted() -> None:
     passing = [parts.finding("pass", "within the margin", model=f"m{n}.onnx") for n in range(3)]
-    report = msgspec.structs.replace(
-        make_report("measured"), verdict=parts.verdict("pass", 0, *passing)
-    )
+    report = replace(make_report("measured"), verdict=parts.verdict("pass", 0, *passing))
     assert headline(report) == "Pass: 3 of 3 checks passed, none is slower than allowed"
 
 
 def test_what_else_blocks_is_counted() -> None:
     found = [parts.finding(status, "", model=status) for status in ("error", "fail", "new", "fail")]
-    report = msgspec.structs.replace(
-        make_report("measured"), verdict=parts.verdict("error", 2, *found)
-    )
+    report = replace(make_report("measured"), verdict=parts.verdict("error", 2, *found))
     assert headline(report).startswith("Error: 1 of 4 checks in error, 2 failed; error on cpu: ")
 
 
@@ -83,10 +79,8 @@ def test_the_verdict_names_the_sizes_that_it_speaks_of() -> None:
     )
     change = Interval(low=10.9, center=12.4, high=13.9)
     finding = parts.finding("fail", "", change_percent=change)
-    finding = msgspec.structs.replace(finding, inputs=inputs)
-    report = msgspec.structs.replace(
-        make_report("measured"), verdict=parts.verdict("fail", 1, finding)
-    )
+    finding = replace(finding, inputs=inputs)
+    report = replace(make_report("measured"), verdict=parts.verdict("fail", 1, finding))
     assert " on cpu at 1x3x48x320, 1x128 …" in headline(report)
     titles = [column.title for column in models_table([finding]).columns]
     assert titles[:4] == ["Verdict", "Model", "Target", "Size"]
@@ -94,7 +88,5 @@ def test_the_verdict_names_the_sizes_that_it_speaks_of() -> None:
 
 def test_a_reason_that_begins_with_the_model_names_it_once() -> None:
     finding = parts.finding("error", "models/squeezenet.onnx: cut short. Export it again.")
-    report = msgspec.structs.replace(
-        make_report("measured"), verdict=parts.verdict("error", 2, finding)
-    )
+    report = replace(make_report("measured"), verdict=parts.verdict("error", 2, finding))
     assert headline(report) == "Error: models/squeezenet.onnx on cpu: cut short. Export it again"

@@ -28,11 +28,8 @@ def test_a_line_for_each_model_that_was_measured() -> None:
     report = reports.slowed()
     (line,) = lines_of(report)
     finding = report.verdict.findings[0]
-    assert (line.model, line.target, line.head_ms) == (
-        finding.model,
-        finding.target,
-        finding.head_ms,
-    )
+    expected = (finding.model, finding.target, finding.head_ms)
+    assert (line.model, line.target, line.head_ms) == expected
     assert (line.at, line.release, line.status) == (7, "v1", "fail")
     assert line.commit == report.verdict.revisions.head
     assert line.runtime == "tvm"

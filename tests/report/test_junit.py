@@ -1,8 +1,8 @@
 import re
 from xml.etree import ElementTree as ET
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, WHOLE, make_report
@@ -55,11 +55,9 @@ def test_a_case_says_why_a_runtime_does_not_run_the_model() -> None:
         CandidateOutcome(candidate="onnxruntime", title="ONNX Runtime", ships=True),
         CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason="no LSTM"),
     )
-    finding = msgspec.structs.replace(report.verdict.findings[0], runtimes=candidates)
-    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
-    (said,) = ET.fromstring(render(msgspec.structs.replace(report, verdict=verdict))).iter(
-        "system-out"
-    )
+    finding = replace(report.verdict.findings[0], runtimes=candidates)
+    verdict = replace(report.verdict, findings=(finding,))
+    (said,) = ET.fromstring(render(replace(report, verdict=verdict))).iter("system-out")
     assert str(said.text).splitlines()[3:] == ["TVM: no LSTM"]
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support import reports
 from tests.support.tuning_tasks import make_outcome, make_tuning
@@ -50,9 +50,7 @@ def planned(
     assert plan is not None
     use = CacheUse(location="cache", zone="main", mode="rw")
     resolution = Resolution(tasks=tuple(tasks), cache=use)
-    return msgspec.structs.replace(
-        plan, resolution=resolution, saved=saved, saved_trials=trials, shards=()
-    )
+    return replace(plan, resolution=resolution, saved=saved, saved_trials=trials, shards=())
 
 
 def tuned(tasks: Sequence[ResolvedTask], seconds: Sequence[float], spent: Cost) -> TuningOutcome:

@@ -1,6 +1,6 @@
 import re
 
-import msgspec
+from msgspec.structs import replace
 
 from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error
 from tests.support import report_parts as parts
@@ -19,9 +19,7 @@ def texts(drawing: str) -> list[str]:
 
 def test_what_was_not_measured_is_not_drawn() -> None:
     finding = parts.finding("error", "broken")
-    nothing = msgspec.structs.replace(
-        make_report("slowed").comparisons[0], effects_percent=(), change_percent=None
-    )
+    nothing = replace(make_report("slowed").comparisons[0], effects_percent=(), change_percent=None)
     assert plots.latencies(finding, ()) == ""
     assert plots.waterfall(finding) == ""
     assert plots.launches(nothing, 3.0) == ""
@@ -47,15 +45,13 @@ def test_a_candidate_whose_error_is_unknown_has_no_point() -> None:
 
 
 def test_where_all_compute_the_same_numbers_nothing_is_drawn() -> None:
-    assert latency_by_error([msgspec.structs.replace(each, error=None) for each in BUDGETED]) == ""
+    assert latency_by_error([replace(each, error=None) for each in BUDGETED]) == ""
     assert latency_by_error(()) == ""
 
 
 def test_both_sides_are_drawn_with_their_percentiles() -> None:
     launches = [
-        msgspec.structs.replace(
-            launch, base_times=histogram([5.0, 5.1, 6.0]), head_times=histogram([7.0, 9.0])
-        )
+        replace(launch, base_times=histogram([5.0, 5.1, 6.0]), head_times=histogram([7.0, 9.0]))
         for launch in make_launches([0.0] * 4)
     ]
     drawing = distribution(launches)
@@ -69,7 +65,7 @@ def test_both_sides_are_drawn_with_their_percentiles() -> None:
 def test_a_few_slow_inferences_leave_base_and_head_apart() -> None:
     slow = [*[3.0] * 60, 121.0]
     launches = [
-        msgspec.structs.replace(
+        replace(
             launch, base_times=histogram(slow), head_times=histogram([each * 1.4 for each in slow])
         )
         for launch in make_launches([0.0] * 4)

@@ -1,11 +1,11 @@
 import datetime
 from typing import Literal
 
-import msgspec
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.report.budgeted import make_error
 from tests.support import report_parts as parts
@@ -146,14 +146,12 @@ def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
     made = make_report("slowed")
     assert made.run is not None
     built = made.run.builds[0]
-    replaced = msgspec.structs.replace(
+    replaced = replace(
         built,
-        base=msgspec.structs.replace(present(built.base), runtime=base, title=TITLES[base]),
-        head=msgspec.structs.replace(
-            present(built.head), runtime=runtime, title=TITLES[runtime], choice=choice
-        ),
+        base=replace(present(built.base), runtime=base, title=TITLES[base]),
+        head=replace(present(built.head), runtime=runtime, title=TITLES[runtime], choice=choice),
     )
-    return msgspec.structs.replace(made, run=msgspec.structs.replace(made.run, builds=(replaced,)))
+    return replace(made, run=replace(made.run, builds=(replaced,)))
 
 
 ODD = RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported.")
@@ -200,7 +198,7 @@ def test_the_sentence_says_what_ships_and_what_it_saves(
 
 def test_in_short_it_counts_those_that_are_refused() -> None:
     off = RefusedCandidate(candidate="third", title="Third", reason="off", error=ERROR)
-    choice = msgspec.structs.replace(BOTH, refused=(off, ODD, ODD))
+    choice = replace(BOTH, refused=(off, ODD, ODD))
     (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
     assert sentence.endswith(
         "than TVM when they were compared. 3 other candidates are refused, 1 of them by the "
@@ -220,10 +218,10 @@ def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
     (built,) = made.run.builds
     assert built.head is not None
     first, *others = built.head.tasks
-    tasks = (msgspec.structs.replace(first, source="prior", ms=None), *others)
-    head = msgspec.structs.replace(built.head, tasks=tasks)
-    run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(built, head=head),))
-    (sentence,) = sentences.shipped_sentences(msgspec.structs.replace(made, run=run), str)
+    tasks = (replace(first, source="prior", ms=None), *others)
+    head = replace(built.head, tasks=tasks)
+    run = replace(made.run, builds=(replace(built, head=head),))
+    (sentence,) = sentences.shipped_sentences(replace(made, run=run), str)
     assert sentence.endswith(
         "ships with TVM; 1 of 10 kernels runs a schedule that the prior picked, unmeasured alone."
     )

@@ -1,6 +1,6 @@
 """A report of a slowdown that is waived."""
 
-import msgspec
+from msgspec.structs import replace
 
 from tests.support.reports import make_report
 from tunegate.artifacts.verdicts import Report
@@ -15,8 +15,6 @@ def waived() -> Report:
         f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml at the tip of the "
         "branch that this merges into: a change counts once it is merged there"
     )
-    told = msgspec.structs.replace(finding, status="waived", remarks=remarks)
-    verdict = msgspec.structs.replace(
-        report.verdict, status="waived", exit_code=0, findings=(told,)
-    )
-    return msgspec.structs.replace(report, verdict=verdict, next_steps=(), waiver_offer=None)
+    told = replace(finding, status="waived", remarks=remarks)
+    verdict = replace(report.verdict, status="waived", exit_code=0, findings=(told,))
+    return replace(report, verdict=verdict, next_steps=(), waiver_offer=None)

@@ -210,9 +210,7 @@ def test_where_there_is_none_and_where_nothing_is_broken_it_stays_as_it_is() -> 
 
 
 def _config(*files: str) -> Config:
-    inputs = {
-        f"x{at}": InputConfig(values=ValuesConfig(file=file)) for at, file in enumerate(files)
-    }
+    inputs = {f"x{n}": InputConfig(values=ValuesConfig(file=file)) for n, file in enumerate(files)}
     return Config(models=(ModelConfig(path="m.onnx", inputs=inputs),))
 
 

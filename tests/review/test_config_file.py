@@ -387,8 +387,5 @@ def test_filling_tightens_clearing_loosens_and_another_value_changes() -> None:
         for pair in ((unpriced, priced), (priced, unpriced), (priced, dearer))
         for change in target_changes(*pair)
     ]
-    assert effects == [
-        ("tightened", "now"),
-        ("loosened", "once merged"),
-        ("changed", "once merged"),
-    ]
+    expected = [("tightened", "now"), ("loosened", "once merged"), ("changed", "once merged")]
+    assert effects == expected

@@ -106,11 +106,8 @@ def test_a_renamed_model_has_nothing_to_do(project: Checkout) -> None:
 def test_a_renamed_and_changed_model_is_compared_with_what_it_was(project: Checkout) -> None:
     moved = {"models/conv.onnx": None, "models/b.onnx": content(conv_model(seed=1))}
     (change,) = after(project, moved)[0].models
-    assert (change.path, change.kind, change.change) == (
-        "models/b.onnx",
-        "modified",
-        "weights-only",
-    )
+    expected = ("models/b.onnx", "modified", "weights-only")
+    assert (change.path, change.kind, change.change) == expected
     assert present(change.base).path == "models/conv.onnx"
     assert "compared with models/conv.onnx, which it replaces" in change.reason
 
@@ -180,11 +177,8 @@ def test_a_model_that_moves_to_other_data_is_modified(project: Checkout) -> None
     gone = {"models/v1/big.onnx": None, "models/v1/w.bin": None}
     changes, _ = after(project, {**gone, "models/v2/big.onnx": model, "models/v2/w.bin": b"2"})
     (change,) = changes.models
-    assert (change.path, change.kind, change.change) == (
-        "models/v2/big.onnx",
-        "modified",
-        "weights-only",
-    )
+    expected = ("models/v2/big.onnx", "modified", "weights-only")
+    assert (change.path, change.kind, change.change) == expected
 
 
 # the configuration ---------------------------------------------------------------

@@ -37,10 +37,8 @@ def test_a_later_level_counts_first() -> None:
     assert resolved(top, entry).shapes == {"ids": (2, 16), "mask": (2, 16)}
     found = resolved(top, entry, profile)
     assert found.shapes == {"ids": (2, 512), "mask": (2, 512)}
-    assert [each.source for each in found.dimensions[:2]] == [
-        "m.onnx.inputs.ids",
-        "m.onnx.profiles.long.dims",
-    ]
+    expected = ["m.onnx.inputs.ids", "m.onnx.profiles.long.dims"]
+    assert [each.source for each in found.dimensions[:2]] == expected
 
 
 def test_the_shape_of_one_input_is_enough_for_the_symbols_that_it_has() -> None:
@@ -235,11 +233,8 @@ def test_smaller_dims_have_no_effect_on_a_model_that_nobody_can_read() -> None:
     found = judged(side(WIDE), side(TINY), None)
     assert found.dims == WIDE
     (told,) = found.changes
-    assert (told.key, told.old, told.new) == (
-        "models[].dims",
-        "{batch: 8, seq: 128}",
-        "{batch: 1, seq: 128}",
-    )
+    expected = ("models[].dims", "{batch: 8, seq: 128}", "{batch: 1, seq: 128}")
+    assert (told.key, told.old, told.new) == expected
 
 
 def test_dims_that_fit_no_more_are_the_heads() -> None:
@@ -264,10 +259,8 @@ def test_the_values_of_the_base_count() -> None:
 def test_a_removed_profile_stays_and_is_told() -> None:
     profiles = {"one": ProfileConfig(), "many": ProfileConfig(dims={"batch": 64})}
     found = judged(side(WIDE, profiles=profiles), side(WIDE, profiles={"one": ProfileConfig()}))
-    assert {name: each.inputs for name, each in found.profiles.items()} == {
-        "one": {"x": (8, 128)},
-        "many": {"x": (64, 128)},
-    }
+    expected = {"one": {"x": (8, 128)}, "many": {"x": (64, 128)}}
+    assert {name: each.inputs for name, each in found.profiles.items()} == expected
     assert [(each.old, each.effect) for each in found.changes] == [("many", "loosened")]
 
 

@@ -108,10 +108,8 @@ def test_all_problems_are_said_at_once() -> None:
     with pytest.raises(ConfigError) as raised:
         parse_config(text, "x")
     assert str(raised.value) == 'x: models: m: unknown target "gpu". Known: cpu.'
-    assert [each.partition(": ")[2][:20] for each in raised.value.others] == [
-        "models: m: profiles:",
-        "models: n: unknown t",
-    ]
+    expected = ["models: m: profiles:", "models: n: unknown t"]
+    assert [each.partition(": ")[2][:20] for each in raised.value.others] == expected
     assert raised.value.about is not None
     assert raised.value.about.key == "models[0].targets"
 
@@ -200,12 +198,8 @@ def test_a_new_target_is_neither_cheaper_nor_more_patient_than_the_base_s_on_its
 
 def test_a_target_that_is_gone_loosens_and_a_new_one_tightens() -> None:
     gone, new = target_changes(config(CPU), config(GPU))
-    assert (gone.key, gone.old, gone.new, gone.target) == (
-        "targets[].name",
-        "cpu",
-        "removed",
-        "cpu",
-    )
+    expected = ("targets[].name", "cpu", "removed", "cpu")
+    assert (gone.key, gone.old, gone.new, gone.target) == expected
     assert (gone.effect, gone.counts) == ("loosened", "once merged")
     assert (new.key, new.old, new.new, new.target) == ("targets[].name", "not set", "gpu", "gpu")
     assert (new.effect, new.counts) == ("tightened", "now")

@@ -1,9 +1,9 @@
 from collections.abc import Collection, Mapping
 
-import msgspec
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.measured_cells import make_version
@@ -69,10 +69,7 @@ def pairs(
     """The values say what a model is made of; what follows a slash are its weights. All models of
     the base are covered where it is not said which."""
     before, after = (
-        {
-            path: msgspec.structs.replace(make_version(made), path=path)
-            for path, made in side.items()
-        }
+        {path: replace(make_version(made), path=path) for path, made in side.items()}
         for side in (base, head)
     )
     return pair_models(tree or Tree(), before, after, covered or list(base), "head")

@@ -111,12 +111,8 @@ def test_the_usual_variant_is_float32_and_graphs_are_the_targets_choice() -> Non
 
 def test_tf32_is_a_precision_of_its_own() -> None:
     found = cuda_variants(GPU, {"int8": {"precision": "int8"}})
-    assert [each.get("precision") for each in found.values()] == [
-        None,
-        "tfloat32",
-        "float16",
-        "int8",
-    ]
+    expected = [None, "tfloat32", "float16", "int8"]
+    assert [each.get("precision") for each in found.values()] == expected
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,8 @@ def test_what_it_starts_gets_no_place_that_depends_on_the_workspace(
         run_child([sys.executable, "-I", "-c", SHOWS], variables)
     assert ended.value.stderr == "/ /lib\n"
     ours = runpy.run_path(str(BOOTSTRAP))["our_own"](variables)
-    assert {name: ours[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME")} == {
-        "PATH": "/bin",
-        "LD_LIBRARY_PATH": "/lib",
-        "HOME": "/h",
-    }
+    expected = {"PATH": "/bin", "LD_LIBRARY_PATH": "/lib", "HOME": "/h"}
+    assert {name: ours[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME")} == expected
     assert "PYTHONHOME" not in ours
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
+from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor_value_info
 
 _DOMAIN = "ai.onnx.contrib"
 PACKAGE = "onnxruntime_extensions"
@@ -17,15 +18,12 @@ def custom_model(count: int, size: int = 48) -> onnx.ModelProto:
     """A matrix that is inverted so many times."""
     names = ["x", *(f"x{n}" for n in range(1, count)), "y"]
     nodes = [
-        helper.make_node("Inverse", [old], [new], domain=_DOMAIN)
-        for old, new in itertools.pairwise(names)
+        make_node("Inverse", [old], [new], domain=_DOMAIN) for old, new in itertools.pairwise(names)
     ]
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in ("x", "y")
-    )
-    versions = [helper.make_opsetid("", 17), helper.make_opsetid(_DOMAIN, 1)]
-    graph = helper.make_graph(nodes, "custom", [x], [y])
-    return helper.make_model(graph, opset_imports=versions, ir_version=9)
+    x, y = (make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy")
+    versions = [make_opsetid("", 17), make_opsetid(_DOMAIN, 1)]
+    graph = make_graph(nodes, "custom", [x], [y])
+    return make_model(graph, opset_imports=versions, ir_version=9)
 
 
 def named_library() -> str:

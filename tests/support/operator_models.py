@@ -23,9 +23,7 @@ def operator_model(
     open_outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     found = outputs_of(_model(node, feed, constants or {}, open_outputs, opset), feed)
     assert all(name in every for name in node.input if name)
-    outputs = [
-        _declared(output.name, value) for output, value in zip(open_outputs, found, strict=True)
-    ]
+    outputs = [_declared(each.name, value) for each, value in zip(open_outputs, found, strict=True)]
     return _model(node, feed, constants or {}, outputs, opset)
 
 

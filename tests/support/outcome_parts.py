@@ -1,6 +1,6 @@
 """Outcomes of tuning for the tasks of the reports in the tests."""
 
-import msgspec
+from msgspec.structs import replace
 
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.report_parts import DEVICE
@@ -63,7 +63,5 @@ def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:
         )
         for number in range(row.trials)
     )
-    confirmed = (
-        msgspec.structs.replace(cost, stage="confirm", improved=False) for cost in quick[-1:]
-    )
+    confirmed = (replace(cost, stage="confirm", improved=False) for cost in quick[-1:])
     return (*quick, *confirmed)

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from tests.support import report_parts as parts
 from tests.support.models.squeezenet import TASKS, TaskRow, slowed_row
@@ -62,10 +62,8 @@ def new_layer() -> Report:
     added = TaskDifference(
         name="fire5/extra3x3", base_ms=None, head_ms=0.61, source="library", library="ONNX Runtime"
     )
-    shown = msgspec.structs.replace(finding, differences=(added,))
-    return _measured(
-        parts.verdict("fail", 1, shown), msgspec.structs.replace(compared, differences=(added,))
-    )
+    shown = replace(finding, differences=(added,))
+    return _measured(parts.verdict("fail", 1, shown), replace(compared, differences=(added,)))
 
 
 def undecided() -> Report:
@@ -73,7 +71,7 @@ def undecided() -> Report:
     compared = parts.comparison(
         change, 4.812, launches=13, spread=3.4, decision="undecided", stopped="budget"
     )
-    compared = msgspec.structs.replace(compared, projected_launches=28)
+    compared = replace(compared, projected_launches=28)
     finding = _finding("inconclusive", "between +1.4 and +4.6%, across the margin", compared)
     return _measured(parts.verdict("inconclusive", 3, finding), compared)
 
@@ -126,9 +124,7 @@ def many() -> Report:
         for step in range(60)
     ]
     findings = [
-        msgspec.structs.replace(
-            each, model=f"models/family_{index % 7}/net_{index:02d}.onnx", target=target
-        )
+        replace(each, model=f"models/family_{index % 7}/net_{index:02d}.onnx", target=target)
         for index, each in enumerate([*special, *passing])
         for target in ("cpu", "cuda-h100")
     ]
@@ -138,7 +134,7 @@ def many() -> Report:
 def budget_spent() -> Report:
     cut = {"fire5/expand3x3": ("search", 22), "conv10": ("default", 0)}
     head = tuple(
-        msgspec.structs.replace(
+        replace(
             row,
             before_ms=(row.ms or 0.0) * 2.1 if cut[row.name][1] else row.ms,
             source=cut[row.name][0],
@@ -161,7 +157,7 @@ def budget_spent() -> Report:
 
 def cache_down() -> Report:
     tasks = tuple(
-        msgspec.structs.replace(
+        replace(
             row, before_ms=(row.ms or 0.0) * 3.7, source="search", trials=30, stopped="finished"
         )
         for row in TASKS
@@ -177,7 +173,7 @@ def cache_down() -> Report:
     report = measured()
     tuning = parts.summary(exact=0, miss=10, tuned=10, trials=300, seconds=540.0)
     return _report(
-        msgspec.structs.replace(report.verdict, tuning=tuning),
+        replace(report.verdict, tuning=tuning),
         tasks=tasks,
         run=report.run,
         comparisons=report.comparisons,
@@ -193,17 +189,13 @@ def hostile() -> Report:
     task = "fused_</svg><script>x()</script>|`conv`_@all"
     report = slowed()
     finding = report.verdict.findings[0]
-    worst = msgspec.structs.replace(finding.differences[0], name=task, head_ms=9.9)
+    worst = replace(finding.differences[0], name=task, head_ms=9.9)
     differences = (worst, *finding.differences[1:])
-    bad = msgspec.structs.replace(
-        finding, model=name, reason=f"{name} is slower\n# see", differences=differences
-    )
+    bad = replace(finding, model=name, reason=f"{name} is slower\n# see", differences=differences)
     told = parts.policy_change(key=name, new=name, model=name, target=task)
     change_set = parts.changes(parts.change(name, reason=task), uncovered=(name,))
     verdict = parts.verdict("fail", 1, bad, policy_changes=(told,))
-    compared = msgspec.structs.replace(
-        report.comparisons[0], cell=parts.cell(name), differences=differences
-    )
+    compared = replace(report.comparisons[0], cell=parts.cell(name), differences=differences)
     return _report(verdict, change_set, outcomes=report.outcomes, comparisons=(compared,))
 
 

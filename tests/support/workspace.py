@@ -47,10 +47,8 @@ class Workspace:
         return copy
 
     def git(self, *arguments: str) -> None:
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-        subprocess.run(
-            ["git", *identity, *arguments], cwd=self.root, check=True, capture_output=True
-        )
+        author = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+        subprocess.run(["git", *author, *arguments], cwd=self.root, check=True, capture_output=True)
 
     def write(self, name: str, text: str) -> None:
         (self.root / name).write_text(text)

@@ -72,9 +72,7 @@ def test_each_part_is_the_floor_of_its_quota_at_least(pulls: list[float], total:
     if any(pulls):
         assert sum(parts) == total
         quotas = [pull / sum(pulls) * total for pull in pulls]
-        assert all(
-            part >= int(quota * (1 - 1e-9)) for part, quota in zip(parts, quotas, strict=True)
-        )
+        assert all(part >= int(due * (1 - 1e-9)) for part, due in zip(parts, quotas, strict=True))
     else:
         assert sum(parts) == 0
 

@@ -237,19 +237,14 @@ works = st.lists(
 
 
 def test_the_fastest_task_is_behind_nobody() -> None:
-    assert roofline_gaps([Work(1e9, 0, 10.0), Work(1e9, 0, 40.0)]) == [
-        0.0,
-        pytest.approx(math.log(4)),
-    ]
+    expected = [0.0, pytest.approx(math.log(4))]
+    assert roofline_gaps([Work(1e9, 0, 10.0), Work(1e9, 0, 40.0)]) == expected
 
 
 def test_what_moves_many_bytes_is_measured_by_bytes() -> None:
     copying = Work(0, 4e6, 1.0)
-    assert roofline_gaps([Work(1e9, 1e6, 10.0), copying, Work(0, 1e6, 1.0)]) == [
-        0.0,
-        0.0,
-        pytest.approx(math.log(4)),
-    ]
+    expected = [0.0, 0.0, pytest.approx(math.log(4))]
+    assert roofline_gaps([Work(1e9, 1e6, 10.0), copying, Work(0, 1e6, 1.0)]) == expected
 
 
 def test_of_a_task_without_a_time_nothing_is_known() -> None:

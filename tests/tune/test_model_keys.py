@@ -21,9 +21,7 @@ def test_other_tasks_other_weights_and_another_version_have_another_key() -> Non
 def test_each_side_has_a_key_on_each_target() -> None:
     both = make_task("conv", sides=("base", "head"))
     keys = model_keys([both, make_task("conv", target="gpu")], "1")
-    assert {where: set(sides) for where, sides in keys.items()} == {
-        M: {"base", "head"},
-        ("m.onnx", "gpu"): {"head"},
-    }
+    expected = {M: {"base", "head"}, ("m.onnx", "gpu"): {"head"}}
+    assert {where: set(sides) for where, sides in keys.items()} == expected
     assert keys[M]["base"] == keys[M]["head"]
     assert keys[M]["head"].target == both.key.target

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.present import present
 from tunegate.tune.improvement import INFORMED, MeasuredBatch, TaskState
@@ -70,7 +70,7 @@ def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
         batch = MeasuredBatch(
             trials=choice.candidates, seconds=seconds, best_ms=1.0, default_seconds=default_seconds
         )
-        states[number] = msgspec.structs.replace(states[number], best_ms=1.0, history=(batch,))
+        states[number] = replace(states[number], best_ms=1.0, history=(batch,))
     # The first batch is sized by a guess, and one candidate for each may already be too many.
     least = start + tasks * (default_seconds + seconds_each)
     assert spent <= max(DEFAULT_POLICY.first_round_seconds, least) + 8 * seconds_each
@@ -94,9 +94,7 @@ def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:
 
 def test_the_search_has_converged_when_no_batch_is_worth_its_seconds() -> None:
     done = state(10, *[5.0] * 30)
-    slow = msgspec.structs.replace(
-        done, history=tuple(msgspec.structs.replace(b, seconds=600.0) for b in done.history)
-    )
+    slow = replace(done, history=tuple(replace(b, seconds=600.0) for b in done.history))
     assert next_choice([slow]) is None
 
 
@@ -114,9 +112,7 @@ def test_a_task_that_nothing_improves_ends_long_before_one_that_does(seconds: fl
             batch = MeasuredBatch(
                 trials=choice.candidates, seconds=took, best_ms=(tuned.best_ms or 1.0) * better
             )
-            tuned = msgspec.structs.replace(
-                tuned, best_ms=batch.best_ms, history=(*tuned.history, batch)
-            )
+            tuned = replace(tuned, best_ms=batch.best_ms, history=(*tuned.history, batch))
         return at
 
     nothing = spend(improves_until=0.0)
@@ -184,7 +180,5 @@ def test_a_search_ends_within_its_trials(times: list[float], trials: int) -> Non
         chosen = states[choice.index]
         best_ms = 0.95 * (chosen.best_ms or chosen.prior_ms)
         batch = MeasuredBatch(trials=choice.candidates, seconds=1.0, best_ms=best_ms)
-        states[choice.index] = msgspec.structs.replace(
-            chosen, best_ms=best_ms, history=(*chosen.history, batch)
-        )
+        states[choice.index] = replace(chosen, best_ms=best_ms, history=(*chosen.history, batch))
     assert left >= 0

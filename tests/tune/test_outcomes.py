@@ -58,11 +58,8 @@ def ended(*tasks: TaskOutcome, seconds: float = 30, trials: int = 10) -> str:
 def test_every_planned_task_has_an_outcome_in_the_plans_order() -> None:
     planned = [make_planned(make_task(name)) for name in ("a", "b", "c")]
     outcomes = final_outcomes(planned, {key_of("b"): make_outcome("b")}, is_cancelled=False)
-    assert [(o.name, o.stopped) for o in outcomes] == [
-        ("a", "not-started"),
-        ("b", "converged"),
-        ("c", "not-started"),
-    ]
+    expected = [("a", "not-started"), ("b", "converged"), ("c", "not-started")]
+    assert [(o.name, o.stopped) for o in outcomes] == expected
 
 
 def test_what_was_begun_when_cancelled_is_cancelled_and_keeps_its_best() -> None:

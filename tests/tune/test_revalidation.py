@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support import tuning_tasks
 from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
@@ -46,7 +46,7 @@ class Rechecking:
         for planned in shard.tasks:
             task, lookup = planned.resolved.task, planned.resolved.lookup
             records = lookup.records  # type: ignore[union-attr]  # what stands is a start
-            yield msgspec.structs.replace(
+            yield replace(
                 tuning_tasks.make_outcome(records=records, before_ms=10.0),
                 key=task.key,
                 target=task.target,
@@ -67,7 +67,7 @@ class Lines:
 
 def standing(name: str, target: str) -> Challenge:
     theirs = tuning_tasks.make_record(name, milliseconds=1.0, target=target)
-    theirs = msgspec.structs.replace(theirs, decisions=((3, (1, 1)),))
+    theirs = replace(theirs, decisions=((3, (1, 1)),))
     ours = tuning_tasks.make_record(name, milliseconds=2.0, target=target)
     return Challenge(
         task=tuning_tasks.make_task(name, target=target), challengers=(theirs,), incumbent=ours
@@ -92,14 +92,14 @@ def test_where_nothing_stands_nothing_is_measured() -> None:
 def test_that_the_default_schedule_won_is_promoted_where_the_zone_knows_nothing() -> None:
     """Otherwise the push of the merge searches again for what its pull request did not find."""
     task = tuning_tasks.make_task("a", target="cpu")
-    slower = msgspec.structs.replace(tuning_tasks.make_record("a", milliseconds=11.0), key=task.key)
-    won = msgspec.structs.replace(slower, template="", decisions=(), run_nanoseconds=(10_000_000,))
+    slower = replace(tuning_tasks.make_record("a", milliseconds=11.0), key=task.key)
+    won = replace(slower, template="", decisions=(), run_nanoseconds=(10_000_000,))
     theirs = {task.key: ExactHit((won, slower))}
     found = challenges([task], theirs, {})
     ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
     assert (result.status, record) == ("taken", won)
     assert challenges([task], theirs, {task.key: ExactHit((won,))})[0].challengers == (slower,)
-    faster = msgspec.structs.replace(slower, run_nanoseconds=(1_000_000,))
+    faster = replace(slower, run_nanoseconds=(1_000_000,))
     found = challenges([task], {task.key: ExactHit((won, faster))}, {})
     ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
     assert (result.status, record) == ("taken", faster)
@@ -112,9 +112,7 @@ RESOLVED = (
     ResolvedTask(tuning_tasks.make_task("small"), Miss("absent")),
     ResolvedTask(tuning_tasks.make_task("left"), Miss("absent")),
 )
-DEFAULT = msgspec.structs.replace(
-    tuning_tasks.make_record("small", times=3), template="", decisions=()
-)
+DEFAULT = replace(tuning_tasks.make_record("small", times=3), template="", decisions=())
 OUTCOME = tuning_tasks.make_tuning(
     tuning_tasks.make_outcome("tuned", records=(tuning_tasks.make_record("tuned"),)),
     tuning_tasks.make_outcome("begun", records=(tuning_tasks.make_record("begun", times=3),)),
@@ -130,7 +128,7 @@ def test_what_is_confirmed_or_has_only_a_default_schedule_is_known() -> None:
 
 def test_every_model_counts_its_own_tasks() -> None:
     other = TaskUse(model="n.onnx", side="head", weight=2, name="conv")
-    shared = msgspec.structs.replace(RESOLVED[1].task, uses=(*RESOLVED[1].task.uses, other))
+    shared = replace(RESOLVED[1].task, uses=(*RESOLVED[1].task.uses, other))
     resolved = (RESOLVED[0], ResolvedTask(shared, Miss("absent")), *RESOLVED[2:])
     assert warmed_models(resolved, [OUTCOME]) == (
         WarmedModel(model="m.onnx", target="cpu", tasks=5, known_before=1, known=3, measured=1),
@@ -140,18 +138,15 @@ def test_every_model_counts_its_own_tasks() -> None:
 
 def test_a_model_ships_as_it_was_built_now_and_else_as_it_was_elected() -> None:
     error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=74)
-    head = msgspec.structs.replace(make_build(), title="Any (int8)", error_estimate=(error,))
+    head = replace(make_build(), title="Any (int8)", error_estimate=(error,))
     built = make_builds(None, head)
     int8 = CandidateBuild(runtime="any", title="Any (int8)", settings={"precision": "int8"})
     alone = CandidateBuild(runtime="any", title="Any")
     now, earlier, only, nothing = ((MODEL, TARGET), ("e", "cpu"), ("o", "cpu"), ("n", "cpu"))
     elected = {earlier: int8, only: alone}
     found = shippings((now, earlier, only, nothing), (built,), elected, {earlier})
-    assert [(each.model, each.title) for each in found] == [
-        (MODEL, "Any (int8)"),
-        ("e", "Any (int8)"),
-        ("o", "Any"),
-    ]
+    expected = [(MODEL, "Any (int8)"), ("e", "Any (int8)"), ("o", "Any")]
+    assert [(each.model, each.title) for each in found] == expected
     assert found[0].estimates == (error,)
     assert [each.has_unknown_error for each in found] == [False, True, False]
     assert [each.is_remembered for each in found] == [False, True, False]
@@ -166,7 +161,7 @@ def test_it_is_told_which_candidate_died_and_what_the_others_gave_up() -> None:
         ),
         RefusedCandidate(candidate="odd", title="Odd", reason="no LSTM", is_lasting=True),
     )
-    head = msgspec.structs.replace(
+    head = replace(
         make_build(),
         title="TVM",
         choice=RuntimeChoice(refused=refused),

@@ -282,11 +282,9 @@ def test_every_sample_is_one_that_the_template_allows(space: Templates, seed: in
     first = samples.pool([], 24)
     later = samples.pool(first[:6], 24)
     for sample in (*first, *later):
-        has_bound_that_fits = all(
-            s.n > 1 for s in space[sample.template] if s.kind.endswith("tile")
-        )
+        has_fitting_bound = all(s.n > 1 for s in space[sample.template] if s.kind.endswith("tile"))
         reason = check_decisions(sample.decisions, space[sample.template])
-        assert reason is None or not has_bound_that_fits
+        assert reason is None or not has_fitting_bound
         assert all(product == extent for product, extent in products(sample, space))
 
 

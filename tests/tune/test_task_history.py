@@ -1,4 +1,4 @@
-import msgspec
+from msgspec.structs import replace
 
 from tests.support import tuning_tasks
 from tests.tune.test_batches import candidate, history, measured
@@ -93,9 +93,7 @@ def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
 
 
 TRUSTED = tuning_tasks.make_record("a")
-CLAIM = msgspec.structs.replace(
-    tuning_tasks.make_record("a", milliseconds=0.5), decisions=((3, (8,)),)
-)
+CLAIM = replace(tuning_tasks.make_record("a", milliseconds=0.5), decisions=((3, (8,)),))
 DEFAULT_MS = 9.0
 
 
@@ -122,7 +120,7 @@ def begin(planned: PlannedTask, most_trials: int | None = None) -> TaskHistory:
 
 
 def one(task: TaskHistory, number: int, schedule: Schedule, origin: ScheduleSource) -> Candidate:
-    return msgspec.structs.replace(candidate(task, number), schedule=schedule, origin=origin)
+    return replace(candidate(task, number), schedule=schedule, origin=origin)
 
 
 def timed_ms(number: int, milliseconds: float) -> Measured:
@@ -218,7 +216,7 @@ def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> 
     task = history()
     assert not task.needs_default
     for is_unpaid in (False, True):
-        task.planned = msgspec.structs.replace(task.planned, trials=0, is_unpaid=is_unpaid)
+        task.planned = replace(task.planned, trials=0, is_unpaid=is_unpaid)
         assert task.needs_default == (not is_unpaid)
 
 
@@ -231,7 +229,7 @@ def batch_of(task: TaskHistory, times_ms: tuple[float, ...], first: int = 1) -> 
     """The more is expected of a candidate the later it comes."""
     for number, milliseconds in enumerate(times_ms, start=first):
         sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
-        expected = msgspec.structs.replace(sample, expected=number / 100)
+        expected = replace(sample, expected=number / 100)
         task.enter(expected, timed_ms(number, milliseconds), 5)
     task.note_batch(len(times_ms), 1.0)
 
@@ -291,7 +289,7 @@ def reelected(
     return TaskHistory(
         PlannedTask(resolved=resolved, trials=0, gain_ms=0.0),
         device=tuning_tasks.DEVICE,
-        toolchain=msgspec.structs.replace(older.toolchain, schedules="2"),
+        toolchain=replace(older.toolchain, schedules="2"),
         source=older.source,
     )
 
@@ -299,7 +297,7 @@ def reelected(
 def enter_confirmed(
     task: TaskHistory, number: int, nanoseconds: int, origin: ScheduleSource
 ) -> None:
-    given = msgspec.structs.replace(candidate(task, number), origin=origin)
+    given = replace(candidate(task, number), origin=origin)
     times = (nanoseconds,) * records.CONFIRMED_REPEATS
     task.enter(given, Measured(number=number, status="ok", nanoseconds=times), 5)
 
@@ -323,7 +321,7 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
     assert (lost.older, lost.records[0].template) == ("lost", "")
     for record in (*kept.records, *lost.records):
         assert record.toolchain.schedules == "2"
-    default = msgspec.structs.replace(tuning_tasks.make_record("a"), template="", decisions=())
+    default = replace(tuning_tasks.make_record("a"), template="", decisions=())
     assert asked(690, default).outcome("finished").older == "still-lost"
     for default_ns, older in ((2000, "kept"), (690, "lost")):
         beside = asked(default_ns)

@@ -288,11 +288,9 @@ def test_a_neighbours_schedule_leaves_some_room_and_an_exact_one_none() -> None:
 
 
 def test_traffic_bounds_what_tuning_can_save() -> None:
-    copying = make_task(operator="transpose", flops=0, bytes_moved=4e9)
-    assert expected_time.prior_ms(copying) == pytest.approx(1000, rel=0.01)
-    assert expected_time.assumed_headroom(ResolvedTask(copying, MISS), "llvm") == pytest.approx(
-        0.05
-    )
+    copied = make_task(operator="transpose", flops=0, bytes_moved=4e9)
+    assert expected_time.prior_ms(copied) == pytest.approx(1000, rel=0.01)
+    assert expected_time.assumed_headroom(ResolvedTask(copied, MISS), "llvm") == pytest.approx(0.05)
 
 
 @given(st.floats(0, 1e13), st.floats(0, 1e11), KINDS)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.plan.shelf import Shelf
 from tests.support.measured_cells import StillMachine, make_context
@@ -138,10 +138,8 @@ def test_the_curve_is_of_all_tasks_and_starts_before_anything_is_spent() -> None
 def test_what_is_done_when_cancelled_is_kept(signal: BaseException) -> None:
     outcome, _ = tuned(make_outcome("a", best_ms=1.5), signal)
     assert outcome.stopped == "cancelled"
-    assert [(t.stopped, t.best_ms) for t in outcome.tasks] == [
-        ("cancelled", 1.5),
-        ("not-started", None),
-    ]
+    expected = [("cancelled", 1.5), ("not-started", None)]
+    assert [(t.stopped, t.best_ms) for t in outcome.tasks] == expected
 
 
 def test_a_cancelled_tuner_is_closed_at_once() -> None:
@@ -246,9 +244,9 @@ def test_why_a_task_is_left_as_it_is(
     uses: tuple[str, ...], behind: Collection[ModelOnTarget], reason: Skipped
 ) -> None:
     made = tuple(use_of(text) for text in uses)
-    task = msgspec.structs.replace(make_task(), uses=made)
+    task = replace(make_task(), uses=made)
     heads = make_task("of every head")
-    compiled = msgspec.structs.replace(heads, uses=(use_of("m head"), use_of("n head")))
+    compiled = replace(heads, uses=(use_of("m head"), use_of("n head")))
     assert skipped_tasks([task, compiled], behind)[task.key, "cpu"] == reason
 
 
@@ -281,12 +279,10 @@ def planned() -> plans.TuningPlan:
     )
     skipped: dict[str, Skipped] = {"waiting": "shared"}
     tasks = tuple(
-        msgspec.structs.replace(each, skipped=skipped.get(name, ""))
+        replace(each, skipped=skipped.get(name, ""))
         for name, each in zip(NAMES, made.resolution.tasks, strict=True)
     )
-    return msgspec.structs.replace(
-        made, resolution=msgspec.structs.replace(made.resolution, tasks=tasks)
-    )
+    return replace(made, resolution=replace(made.resolution, tasks=tasks))
 
 
 def test_the_summary_of_tuning_counts_these_parts() -> None:

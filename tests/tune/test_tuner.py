@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support.measured_cells import make_job
 from tests.support.present import present
@@ -152,11 +152,8 @@ def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskO
 def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
-    other = msgspec.structs.replace(DEVICE, name="another machine")
-    theirs = tuple(
-        msgspec.structs.replace(record, device=other, run_nanoseconds=(1,))
-        for record in tuned.records
-    )
+    other = replace(DEVICE, name="another machine")
+    theirs = tuple(replace(record, device=other, run_nanoseconds=(1,)) for record in tuned.records)
     outcome = workshop.tune(Budget(seconds=60, trials=24), ExactHit(theirs), trials=0)[-1]
     assert (outcome.source, outcome.stopped) in {("exact", "finished"), ("default", "finished")}
     assert outcome.trials == 1
@@ -167,8 +164,8 @@ def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
 def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
-    other = msgspec.structs.replace(DEVICE, name="another machine")
-    theirs = tuple(msgspec.structs.replace(record, device=other) for record in tuned.records)
+    other = replace(DEVICE, name="another machine")
+    theirs = tuple(replace(record, device=other) for record in tuned.records)
     (outcome,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
     assert (outcome.source, outcome.stopped) == ("exact", "exact")
     assert outcome.records == theirs
@@ -177,10 +174,9 @@ def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
 def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_counts_nothing(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
-    older = msgspec.structs.replace(toolchain(), schedules="older")
+    older = replace(toolchain(), schedules="older")
     theirs = tuple(
-        msgspec.structs.replace(record, toolchain=older, run_nanoseconds=(1,) * 5)
-        for record in tuned.records
+        replace(record, toolchain=older, run_nanoseconds=(1,) * 5) for record in tuned.records
     )
     outcomes = workshop.tune(Budget(seconds=None, trials=24), ExactHit(theirs), trials=0)
     first, last = outcomes[0], outcomes[-1]
@@ -197,8 +193,8 @@ def test_a_claim_is_measured_as_far_as_trials_are_left_for_it_and_what_it_must_b
     workshop: Workshop, tuned: TaskOutcome, schedules: str, trials: int, measured: int
 ) -> None:
     today = toolchain()
-    older = msgspec.structs.replace(today, schedules=schedules or today.schedules)
-    trusted = msgspec.structs.replace(tuned.records[0], toolchain=older)
+    older = replace(today, schedules=schedules or today.schedules)
+    trusted = replace(tuned.records[0], toolchain=older)
     ran = [record for record in workshop.published if record.template and record.status == "ok"]
     claim = next(record for record in ran if record.decisions != trusted.decisions)
     task = next(each for each in workshop.tasks() if each.key == tuned.key)
@@ -215,7 +211,7 @@ def test_what_failed_before_with_this_compiler_is_not_tried_again(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
     failures = tuple(
-        msgspec.structs.replace(record, status="runtime", run_nanoseconds=())
+        replace(record, status="runtime", run_nanoseconds=())
         for record in workshop.published
         if record.template
     )

@@ -258,11 +258,8 @@ def test_waiting_for_a_device_is_not_taken_for_hanging() -> None:
 
 def test_on_devices_that_a_run_holds_each_worker_has_a_slot(tmp_path: Path) -> None:
     places = on_held_gpus(5, [measured("GPU-a"), measured("GPU-b")], tmp_path, 20)
-    assert [place.variables["CUDA_VISIBLE_DEVICES"] for place in places] == [
-        *("GPU-a", "GPU-b"),
-        *("GPU-a", "GPU-b"),
-        "GPU-a",
-    ]
+    expected = [*("GPU-a", "GPU-b"), *("GPU-a", "GPU-b"), "GPU-a"]
+    assert [place.variables["CUDA_VISIBLE_DEVICES"] for place in places] == expected
     assert [len(place.slots) for place in places] == [3, 2, 3, 2, 3]
     assert places[0].slots == places[2].slots
     assert not {s.claim.path for s in places[0].slots} & {s.claim.path for s in places[1].slots}

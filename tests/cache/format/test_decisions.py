@@ -124,9 +124,7 @@ def test_the_nearest_come_first_and_not_too_many(shapes: list[list[int]]) -> Non
 
 
 @given(st.lists(EXTENTS, max_size=30), st.integers(2, 9))
-def test_no_shape_left_out_is_nearer_than_one_that_was_chosen(
-    shapes: list[list[int]], extent: int
-) -> None:
+def test_no_shape_left_out_is_nearer_than_any_chosen(shapes: list[list[int]], extent: int) -> None:
     ours = (extent, 64)
     named = {str(index): shape for index, shape in enumerate(shapes)}
     found = nearest_neighbours(ours, named.items())

@@ -79,9 +79,7 @@ def test_a_later_version_is_told_apart_because_it_must_be_left_alone() -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"garbage", b"older"])
-def test_what_was_revoked_counts_no_more_where_the_head_is_lost(
-    tmp_path: Path, left: bytes
-) -> None:
+def test_what_was_revoked_counts_no_more_when_the_head_is_lost(tmp_path: Path, left: bytes) -> None:
     place = Place(tmp_path, KEYS, OURS)
     place.publish(tuning_records_make_record())
     place.compact()

@@ -46,10 +46,8 @@ def test_members_stand_under_their_skeleton_in_its_order() -> None:
         [(4, make_shape("z")), (5, make_shape("y")), (6, None), (7, make_shape("z"))]
     )
     assert list(found) == sorted([hexdigest("y"), hexdigest("z")])
-    assert found[hexdigest("z")] == (
-        snapshot_index.Member((64, 64), 4),
-        snapshot_index.Member((64, 64), 7),
-    )
+    expected = (snapshot_index.Member((64, 64), 4), snapshot_index.Member((64, 64), 7))
+    assert found[hexdigest("z")] == expected
 
 
 @pytest.mark.parametrize(

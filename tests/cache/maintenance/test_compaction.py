@@ -196,9 +196,7 @@ def test_a_record_of_another_target_of_the_group_hides_none(place: Place) -> Non
     assert place.best() == make_record()
 
 
-def test_a_snapshot_that_takes_long_to_read_ends_with_the_time(
-    place: Place, tmp_path: Path
-) -> None:
+def test_a_snapshot_that_is_slow_to_read_ends_with_the_time(place: Place, tmp_path: Path) -> None:
     device = make_record().device
     devices = [msgspec.structs.replace(device, name=str(number)) for number in range(200)]
     place.archive(*(make_record(device=each) for each in devices))
@@ -530,9 +528,7 @@ def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destinati
     assert copied.objects == 3
 
 
-def test_a_damaged_object_is_told_and_copied_once_it_is_whole(
-    source: Place, destination: Place
-) -> None:
+def test_a_damaged_object_is_told_and_copied_once_whole(source: Place, destination: Place) -> None:
     pack = listing(source.store, MAIN).packs[0]
     body = source.store.read(pack)
     source.store._objects[pack] = body[:-1]

@@ -118,10 +118,8 @@ def test_more_than_a_run_can_have_is_refused(tmp_path: Path) -> None:
 def test_lines_come_back_in_the_order_of_their_names(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     names = [history.write_lines(store, f"ms1/z/a/{n}", b"%d\n" % n) for n in (1, 2)]
-    assert list(history.read_lines(store, names[::-1]).items()) == [
-        (names[1], b"2\n"),
-        (names[0], b"1\n"),
-    ]
+    expected = [(names[1], b"2\n"), (names[0], b"1\n")]
+    assert list(history.read_lines(store, names[::-1]).items()) == expected
 
 
 def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(bucket: S3Store) -> None:

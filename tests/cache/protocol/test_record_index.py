@@ -2,9 +2,9 @@
 
 import random
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.present import present
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
@@ -210,7 +210,7 @@ def best(records: list[StoredRecord]) -> list[StoredRecord]:
 
 def test_the_fastest_of_each_kind_of_device_are_kept_fastest_first() -> None:
     here = [hot_records_candidate(n, 1.0 + n) for n in range(20)]
-    other = msgspec.structs.replace(here[0].record.device, name="another")
+    other = replace(here[0].record.device, name="another")
     there = [hot_records_candidate(n, 100.0 + n, device=other) for n in range(3)]
     assert best([*there, *reversed(here)]) == [*here[: hot_records.BEST_OF_EACH_DEVICE], *there]
 
@@ -313,9 +313,7 @@ def test_what_another_toolchain_measured_ranks_behind_however_fast_it_claims_to_
 
 def test_a_failure_with_one_toolchain_hides_nothing_from_another() -> None:
     old = timed(1, 1.0, OLD, at=1)
-    failed = msgspec.structs.replace(
-        old, toolchain=NEW, status="wrong", run_nanoseconds=(), measured_at=2
-    )
+    failed = replace(old, toolchain=NEW, status="wrong", run_nanoseconds=(), measured_at=2)
     assert index_of(OLD, old, failed).exact(make_key()) == ExactHit((old,))
     assert index_of(NEW, old, failed).exact(make_key()) is None
 

@@ -162,12 +162,8 @@ def bounded(text: bytes, *, most_bytes: int = 100, seconds: float = 10.0) -> Bou
 def test_what_keeps_to_the_limits_is_read_whole_or_in_pieces() -> None:
     assert bounded(b"0123456789").read() == b"0123456789"
     body = bounded(b"0123456789", most_bytes=10)
-    assert [body.read(4), body.read(4), body.read(4), body.read(4)] == [
-        b"0123",
-        b"4567",
-        b"89",
-        b"",
-    ]
+    expected = [b"0123", b"4567", b"89", b""]
+    assert [body.read(4), body.read(4), body.read(4), body.read(4)] == expected
     assert list(bounded(b"0123456789").stream(6)) == [b"012345", b"6789"]
 
 

@@ -94,10 +94,8 @@ def test_nobodys_comment_is_only_updated_where_that_is_asked(of_nobody: GitHubSe
     assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted"]
     publish(of_nobody, "o", "third")
     publish(of_nobody, "o", "fourth", updates_only=True)
-    assert [each["body"] for each in of_nobody.comments] == [
-        f"{FIRST}\nplanted",
-        f"{FIRST}\nfourth",
-    ]
+    expected = [f"{FIRST}\nplanted", f"{FIRST}\nfourth"]
+    assert [each["body"] for each in of_nobody.comments] == expected
 
 
 def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: GitHubServer) -> None:

@@ -143,9 +143,7 @@ def test_a_schedule_is_about_the_default_branch() -> None:
         ("", None),
     ],
 )
-def test_what_is_started_by_hand_may_write_what_a_push_to_its_branch_may(
-    ref: str, zone: str | None
-) -> None:
+def test_a_run_by_hand_may_write_what_a_push_to_its_branch_may(ref: str, zone: str | None) -> None:
     assert event("workflow_dispatch", {}, ref=ref).zone == zone
 
 

@@ -68,10 +68,8 @@ def test_a_pipeline_in_the_project_of_a_fork_does_not_ask_for_its_target_branch(
 def test_a_child_pipeline_is_about_what_its_parent_is_about() -> None:
     assert request(CI_PIPELINE_SOURCE="parent_pipeline") == request()
     of_a_branch = of_branch("parent_pipeline")
-    assert (of_a_branch.revisions, of_a_branch.zone) == (
-        Usual(default_branch="trunk", is_on_it=True),
-        "main",
-    )
+    expected = (Usual(default_branch="trunk", is_on_it=True), "main")
+    assert (of_a_branch.revisions, of_a_branch.zone) == expected
 
 
 @pytest.mark.parametrize("before", [BASE, ZEROS])

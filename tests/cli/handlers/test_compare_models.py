@@ -156,11 +156,8 @@ CONFIG = Config(
 
 def test_each_profile_of_a_model_is_one_by_the_entry_that_gates_it() -> None:
     found = gated_models(CONFIG, [FoundModel(path="a.onnx"), FoundModel(path="b.onnx")], ["b.onnx"])
-    assert [(each.model, each.entry) for each in found] == [
-        ("a.onnx@one", "a.onnx"),
-        ("a.onnx@two", "a.onnx"),
-        ("b.onnx", "*.onnx"),
-    ]
+    expected = [("a.onnx@one", "a.onnx"), ("a.onnx@two", "a.onnx"), ("b.onnx", "*.onnx")]
+    assert [(each.model, each.entry) for each in found] == expected
     assert [each.state for each in found] == ["committed"] * 2 + ["changed since the commit"]
 
 

@@ -122,10 +122,8 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     assert sizes == [("m", 3, "dims"), ("n", None, "")]
     (wrong,) = [check["detail"] for check in diagnosis["checks"] if check["name"] == "shapes"]
     assert wrong.startswith('models/n.onnx: dimension "n" (axis 0 of x) is dynamic.')
-    assert [each["state"] for each in diagnosis["models"]] == [
-        "changed since the commit",
-        "not committed yet",
-    ]
+    expected = ["changed since the commit", "not committed yet"]
+    assert [each["state"] for each in diagnosis["models"]] == expected
 
 
 def test_a_mistake_in_the_configuration_is_shown_beside_what_is_fine_and_exits_2(

@@ -120,6 +120,10 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(default_schedule, each, lambda module, *_: module)
 
 
+def all_slower(*_: object, kernels: set[str], **__: object) -> frozenset[str]:
+    return frozenset(kernels)
+
+
 def source_of(built: Built) -> str:
     return next(f.source for f in built.functions if "conv" in f.function)
 
@@ -181,9 +185,7 @@ def test_an_unmeasured_claim_is_not_verified_and_has_no_time(workshop: Workshop)
 def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
-    monkeypatch.setattr(
-        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
-    )
+    monkeypatch.setattr(build_model, "slower_in_model", all_slower)
     monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: False)
     built = workshop.build(f"dropped-{source}", workshop.record(), source=source)
     assert built.dropped == ("conv",)
@@ -329,9 +331,7 @@ def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_
     single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build in another precision keeps it, too."""
-    monkeypatch.setattr(
-        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
-    )
+    monkeypatch.setattr(build_model, "slower_in_model", all_slower)
     monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: True)
     for name in ("first", "again"):
         built = single_kernel_workshop.build(name, single_kernel_workshop.record(), source="search")
@@ -339,12 +339,8 @@ def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_
         assert ArtifactFile.read(single_kernel_workshop.directory / name).key == built.key
 
 
-def test_of_two_builds_the_faster_one_is_told(
-    single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Loops as they are written take tens of times as long as any schedule."""
-    for each in ("with_default_schedule", "with_packing_schedules"):
-        monkeypatch.setattr(default_schedule, each, lambda module, *_: module)
+@pytest.mark.usefixtures("naive")
+def test_of_two_builds_the_faster_one_is_told(single_kernel_workshop: Workshop) -> None:
     single_kernel_workshop.build("plain")
     single_kernel_workshop.build("fast", single_kernel_workshop.record())
     fast, plain = (
@@ -506,9 +502,7 @@ def test_an_empty_result_names_its_node(op: str, starts: list[int] | None, tmp_p
         open_at(model_of([node], {"x": [2, extent]}, {"y": None}, weights), tmp_path)
 
 
-def test_an_empty_result_is_named_before_those_that_the_compiler_has_no_code_for(
-    tmp_path: Path,
-) -> None:
+def test_an_empty_result_is_named_before_what_the_compiler_has_no_code_for(tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 1] x) => (float[2, 0] y)
     <int64[1] end = {-1}, int64[1] one = {1}, int64 axis = {-2}>
     { none = Slice(x, end, end, one, end) two = Concat<axis = 0>(none, none)

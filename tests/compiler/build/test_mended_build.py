@@ -162,10 +162,8 @@ def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(ben
     (wrong,) = mended.wrong
     assert wrong.name == "first"
     assert wrong.max_relative == pytest.approx(1.0, rel=1e-3)
-    assert {f.name: bool(f.rid) for f in present(mended.built).functions} == {
-        "first": False,
-        "second": True,
-    }
+    expected = {"first": False, "second": True}
+    assert {f.name: bool(f.rid) for f in present(mended.built).functions} == expected
 
 
 def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(

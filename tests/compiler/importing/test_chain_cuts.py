@@ -19,7 +19,7 @@ from tvm_ffi import structural_walk
 from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import model_of, typed
-from tunegate.compiler.importing import chain_cuts
+from tunegate.compiler.importing.chain_cuts import MOST_COPIES, MOST_READS, sizes_of_parameters
 from tunegate.compiler.schedules import vector_functions
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 
@@ -85,11 +85,8 @@ def test_no_expression_of_a_chain_grows_past_its_bound(
 ) -> None:
     module = fused_module(chain(operators, length), tmp_path, TARGET)
     for kernel in kernels(module).values():
-        assert reads_when_inlined(kernel) <= 2 * chain_cuts.MOST_READS
-        assert (
-            max(size.copies for size in chain_cuts.sizes_of_parameters(kernel))
-            <= chain_cuts.MOST_COPIES
-        )
+        assert reads_when_inlined(kernel) <= 2 * MOST_READS
+        assert max(size.copies for size in sizes_of_parameters(kernel)) <= MOST_COPIES
 
 
 @pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])

@@ -214,9 +214,7 @@ def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opset", [18, 21])
-def test_a_normalization_of_numbers_far_from_zero_keeps_their_deviation(
-    opset: int, tmp_path: Path
-) -> None:
+def test_a_norm_of_numbers_far_from_zero_keeps_their_deviation(opset: int, tmp_path: Path) -> None:
     """ONNX Runtime's own GroupNormalization does not: it subtracts two means."""
     norms = of_norms(opset)
     model, feed = model_of([node for node, _ in norms], opset)
@@ -227,9 +225,7 @@ def test_a_normalization_of_numbers_far_from_zero_keeps_their_deviation(
         assert np.abs(got.reshape(wanted.shape) - wanted).max() < 2e-3, node[0]
 
 
-def test_a_group_norm_of_a_function_counts_groups_by_the_functions_operator_set(
-    tmp_path: Path,
-) -> None:
+def test_a_group_norm_of_a_function_counts_groups_by_the_functions_opset(tmp_path: Path) -> None:
     """Each set has its own shape of scales."""
     text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
     g (float[2, 4, 30] x, float[2] s, float[4] t) => (float[2, 4, 30] y, float[2, 4, 30] z) {

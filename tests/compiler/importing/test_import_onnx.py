@@ -10,6 +10,7 @@ import onnx
 import pytest
 import tvm
 from onnx import TensorProto, helper, numpy_helper
+from onnx.helper import make_node
 from tvm import relax
 
 from tests.compiler.importing.fused_module import fused_module
@@ -45,9 +46,7 @@ from tunegate.tune.compiler_protocol import Built
 
 def test_inputs_have_names_that_are_names_in_c_and_each_its_own() -> None:
     names = ("gpu_0/data_0", "gpu_0.data_0")
-    model = model_of(
-        [helper.make_node("Add", names, ["y"])], {name: [4] for name in names}, {"y": [4]}
-    )
+    model = model_of([make_node("Add", names, ["y"])], {name: [4] for name in names}, {"y": [4]})
     first, second = (str(each.name) for each in import_model(model)["main"].params)
     assert first == "gpu_0_data_0"
     assert second.isidentifier()
@@ -64,7 +63,7 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
 
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
 def test_a_pooling_of_less_than_its_window_is_refused(operator: str) -> None:
-    node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2])
+    node = make_node(operator, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2])
     feed = {"x": np.zeros((1, 1, 4, 2), np.float32)}
     with pytest.raises(NodeError, match="its window is larger than its image"):
         import_model(operator_model(node, feed))
@@ -75,8 +74,8 @@ def test_windows_whose_pads_onnx_runtime_finds_otherwise_are_refused(operator: s
     feed = {"x": np.zeros((1, 1, 8), np.float32)}
     size: dict[str, Any] = {"kernel_shape": [3]}
     outputs = ["y", ""][: 1 + (operator == "MaxPool")]  # nobody asks for positions
-    assert import_model(operator_model(helper.make_node(operator, ["x"], outputs, **size), feed))
-    wide = helper.make_node(operator, ["x"], ["y"], dilations=[2], auto_pad="SAME_UPPER", **size)
+    assert import_model(operator_model(make_node(operator, ["x"], outputs, **size), feed))
+    wide = make_node(operator, ["x"], ["y"], dilations=[2], auto_pad="SAME_UPPER", **size)
     model = operator_model(wide, feed)
     assert outputs_of(model, feed)[0].shape == (1, 1, 6)  # ONNX has 8, a window for each stride
     with pytest.raises(NodeError, match="ONNX Runtime leaves its dilations out of the pads"):
@@ -88,7 +87,7 @@ def test_casts_to_eight_bits_and_back_are_refused(kind: str) -> None:
     """TVM takes infinity for 1 there, and zero for a number."""
     to, back = getattr(TensorProto, kind), TensorProto.FLOAT
     for of, after in ((back, to), (to, back)):
-        node = helper.make_node("Cast", ["x"], ["y"], to=after)
+        node = make_node("Cast", ["x"], ["y"], to=after)
         model = model_of([node], {"x": typed(of, [4])}, {"y": typed(after, [4])})
         with pytest.raises(NodeError, match="it casts numbers of float8_e"):
             import_model(model)
@@ -126,7 +125,7 @@ DATA = np.random.default_rng(0).standard_normal((2, 1, 6)).astype(np.float32)
 )
 def test_the_extents_take_the_place_of_the_operand(operator: str, operand: list[int]) -> None:
     feed = {"x": DATA, "s": np.array(operand, np.int64)}
-    model = operator_model(helper.make_node(operator, ["x", "s"], ["y"]), feed)
+    model = operator_model(make_node(operator, ["x", "s"], ["y"]), feed)
     rewritten(model, feed)
     view = GraphView(importable(model))
     assert all(view.constant(n.input[1]) is not None for n in importable(model).graph.node)
@@ -134,22 +133,22 @@ def test_the_extents_take_the_place_of_the_operand(operator: str, operand: list[
 
 def test_a_shape_with_a_zero_is_taken_by_the_letter() -> None:
     feed = {"x": np.zeros((0, 4), np.float32), "s": np.array([2, 0], np.int64)}
-    node = helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=1)
+    node = make_node("Reshape", ["x", "s"], ["y"], allowzero=1)
     rewritten(operator_model(node, feed), feed)
 
 
 def test_parts_and_best_places_are_counted_in_the_result() -> None:
     feed = {"x": DATA, "s": np.array([1, 5], np.int64)}
-    split = operator_model(helper.make_node("Split", ["x", "s"], ["y", "z"], axis=2), feed)
+    split = operator_model(make_node("Split", ["x", "s"], ["y", "z"], axis=2), feed)
     rewritten(split, feed)
     feed = {"x": DATA, "k": np.array([4], np.int64)}
-    rewritten(operator_model(helper.make_node("TopK", ["x", "k"], ["y", "z"]), feed), feed)
+    rewritten(operator_model(make_node("TopK", ["x", "k"], ["y", "z"]), feed), feed)
 
 
 def test_a_constant_of_a_shape_fills_it() -> None:
     feed = {"s": np.array([2, 3], np.int64)}
     value = numpy_helper.from_array(np.array([7], np.int32))
-    node = helper.make_node("ConstantOfShape", ["s"], ["y"], value=value)
+    node = make_node("ConstantOfShape", ["s"], ["y"], value=value)
     assert (outputs_of(importable(operator_model(node, feed)), feed)[0] == np.full((2, 3), 7)).all()
 
 
@@ -158,7 +157,7 @@ def test_a_grid_has_the_extents_of_its_result(size: list[int]) -> None:
     rank = len(size) - 2
     theta = np.random.default_rng(0).standard_normal((2, rank, rank + 1)).astype(np.float32)
     feed = {"t": theta, "s": np.array(size, np.int64)}
-    rewritten(operator_model(helper.make_node("AffineGrid", ["t", "s"], ["y"]), feed), feed)
+    rewritten(operator_model(make_node("AffineGrid", ["t", "s"], ["y"]), feed), feed)
 
 
 # Operators in TVM's own words, compiled, beside ONNX Runtime.
@@ -200,18 +199,16 @@ def everything() -> onnx.ModelProto:
     batch = ["x", "s", "o", "mean", "variance"]
     names = ["q", "scale", "zero", "k", "kscale", "kzero", "scale", "zero"]
     nodes = [
-        helper.make_node("QLinearConv", names, ["a"], pads=[1, 1, 1, 1]),
-        helper.make_node("DynamicQuantizeLinear", ["x"], ["d", "ds", "dz"]),
-        helper.make_node("CumSum", ["x", "axis"], ["b"], reverse=1),
-        helper.make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
-        helper.make_node("Cast", ["x"], ["whole"], to=TensorProto.INT32),
-        helper.make_node("ReduceMean", ["whole"], ["g"], axes=[1]),
-        helper.make_node("Cast", ["x"], ["short"], to=TensorProto.BFLOAT16),
-        helper.make_node("Cast", ["short"], ["h"], to=TensorProto.FLOAT),
-        helper.make_node(
-            "BatchNormalization", batch, ["e", "em", "ev"], training_mode=1, momentum=0.7
-        ),
-        helper.make_node("BatchNormalization", batch, ["f", "fm", "fv"], training_mode=1),
+        make_node("QLinearConv", names, ["a"], pads=[1, 1, 1, 1]),
+        make_node("DynamicQuantizeLinear", ["x"], ["d", "ds", "dz"]),
+        make_node("CumSum", ["x", "axis"], ["b"], reverse=1),
+        make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
+        make_node("Cast", ["x"], ["whole"], to=TensorProto.INT32),
+        make_node("ReduceMean", ["whole"], ["g"], axes=[1]),
+        make_node("Cast", ["x"], ["short"], to=TensorProto.BFLOAT16),
+        make_node("Cast", ["short"], ["h"], to=TensorProto.FLOAT),
+        make_node("BatchNormalization", batch, ["e", "em", "ev"], training_mode=1, momentum=0.7),
+        make_node("BatchNormalization", batch, ["f", "fm", "fv"], training_mode=1),
     ]
     return model_of(
         nodes,
@@ -247,7 +244,7 @@ def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
 
 def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
     found = typed(TensorProto.INT64, [2, "found"])
-    model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": [4, 4]}, {"y": found})
+    model = model_of([make_node("NonZero", ["x"], ["y"])], {"x": [4, 4]}, {"y": found})
     assert "data" in unbuildable(fused_module(model, tmp_path, TARGET), TARGET)
 
 
@@ -283,7 +280,7 @@ def test_types_are_known_where_all_extents_are() -> None:
 
 
 def test_constants_are_initializers_and_constant_nodes() -> None:
-    model = operator_model(helper.make_node("Constant", [], ["y"], value_ints=[1, 2]), {})
+    model = operator_model(make_node("Constant", [], ["y"], value_ints=[1, 2]), {})
     constant = GraphView(model).constant("y")
     assert constant is not None
     assert constant.tolist() == [1, 2]
@@ -323,7 +320,7 @@ def _only_first_refused() -> Callable[..., str]:
 
 # A refusal says the operator, its node, and what is missing.
 
-NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
+NODE = make_node("Attention", ["q", "w"], ["y"], name="block/attention")
 
 
 @pytest.mark.parametrize(
@@ -366,7 +363,7 @@ def test_what_a_converter_raises_becomes_a_sentence(error: Exception, said: str)
 
 
 def test_an_input_that_has_to_be_constant_is_named() -> None:
-    pad = helper.make_node("Pad", ["x", "pads", "fill"], ["y"], name="pad")
+    pad = make_node("Pad", ["x", "pads", "fill"], ["y"], name="pad")
     error = NodeError(pad, AttributeError("'Var' object has no attribute 'value'"), {"pads"})
     assert str(error).endswith(
         "not supported by the compiler: it needs fill as a constant of the model"
@@ -375,9 +372,9 @@ def test_an_input_that_has_to_be_constant_is_named() -> None:
 
 def test_an_operator_in_a_branch_is_named_instead_of_the_if() -> None:
     inputs = {"c": typed(TensorProto.BOOL, []), "x": [4], "pads": typed(TensorProto.INT64, [2])}
-    padding = helper.make_node("Pad", ["x", "pads"], ["y"], name="inner")
+    padding = make_node("Pad", ["x", "pads"], ["y"], name="inner")
     branch = part_of([padding], {}, {"y": ["n"]})
-    node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    node = make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
     said = r'operator Pad \(node "inner"\) .*it needs pads as a constant of the model$'
     with pytest.raises(NodeError, match=said):
         import_model(model_of([node], inputs, {"y": ["n"]}))
@@ -391,8 +388,8 @@ def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None
 
 def test_the_length_of_a_split_is_known() -> None:
     nodes = [
-        helper.make_node("SplitToSequence", ["x"], ["parts"]),
-        helper.make_node("SequenceLength", ["parts"], ["y"]),
+        make_node("SplitToSequence", ["x"], ["parts"]),
+        make_node("SequenceLength", ["parts"], ["y"]),
     ]
     model = model_of(nodes, {"x": [6]}, {"y": typed(TensorProto.INT64, [])})
     assert int(import_model(model)["main"].body.blocks[-1].bindings[-1].value.value.numpy()) == 6
@@ -402,7 +399,7 @@ def test_the_length_of_a_split_is_known() -> None:
 def test_a_vector_with_a_zero_point_is_multiplied(a: Any, b: Any) -> None:
     feed: dict[str, Any] = {"a": np.ones(a, np.uint8), "b": np.full(b, 3, np.uint8)}
     zero = {"z": np.array([1], np.uint8), "w": np.array([2], np.uint8)}
-    node = helper.make_node("MatMulInteger", ["a", "b", "z", "w"], ["y"])
+    node = make_node("MatMulInteger", ["a", "b", "z", "w"], ["y"])
     model = operator_model(node, feed, zero)
     rewritten(model, feed)
     shape = import_model(importable(model))["main"].ret_ty.shape
@@ -422,16 +419,16 @@ def test_nodes_that_are_out_of_order_are_sorted() -> None:
 def test_a_body_may_call_its_own_values_as_the_graph_calls_others() -> None:
     """A Scan whose state has the name of the Scan's own output reads itself no more than others."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
-    body = helper.make_graph([helper.make_node("Add", ["y", "late"], ["x"])], "b", [y], [x])
-    scan = helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)
-    graph = onnx.GraphProto(node=[scan, helper.make_node("Neg", ["x"], ["late"])])
+    body = helper.make_graph([make_node("Add", ["y", "late"], ["x"])], "b", [y], [x])
+    scan = make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)
+    graph = onnx.GraphProto(node=[scan, make_node("Neg", ["x"], ["late"])])
     sort_nodes(graph)
     assert [node.op_type for node in graph.node] == ["Neg", "Scan"]
 
 
 def test_one_axis_may_be_a_scalar() -> None:
     feed = {"x": DATA}
-    node = helper.make_node("Unsqueeze", ["x", "axis"], ["y"])
+    node = make_node("Unsqueeze", ["x", "axis"], ["y"])
     model = operator_model(node, feed, {"axis": np.array(1, np.int64)})
     rewritten(model, feed)
     assert import_model(importable(model))
@@ -439,9 +436,9 @@ def test_one_axis_may_be_a_scalar() -> None:
 
 def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
     nodes = [
-        helper.make_node("SequenceConstruct", ["x", "x"], ["two"]),
-        helper.make_node("SequenceInsert", ["two", "x", "last"], ["three"]),
-        helper.make_node("SequenceAt", ["three", "last"], ["y"]),
+        make_node("SequenceConstruct", ["x", "x"], ["two"]),
+        make_node("SequenceInsert", ["two", "x", "last"], ["three"]),
+        make_node("SequenceAt", ["three", "last"], ["y"]),
     ]
     with pytest.raises(NodeError, match=r"SequenceInsert .*counts its place from the end"):
         importable(model_of(nodes, {"x": [2]}, {"y": [2]}, {"last": np.array(-1)}))
@@ -456,7 +453,7 @@ def test_a_reflected_image_is_refused_where_the_compiler_fails(
 ) -> None:
     how: dict[str, Any] = {"mode": "nearest", "padding_mode": "reflection"}
     how["align_corners"] = corners
-    node = helper.make_node("GridSample", ["x", "grid"], ["y"], **how)
+    node = make_node("GridSample", ["x", "grid"], ["y"], **how)
     model = model_of([node], {"x": [1, 2, rows, 5], "grid": [1, 3, 4, 2]}, {"y": [1, 2, 3, 4]})
     with pytest.raises(NodeError, match=rf"GridSample .*{reason}") if reason else nullcontext():
         importable(model)
@@ -465,8 +462,8 @@ def test_a_reflected_image_is_refused_where_the_compiler_fails(
 def test_a_sequence_has_parts_of_its_size_and_the_rest() -> None:
     """TVM makes two of 3 of it."""
     nodes = [
-        helper.make_node("SplitToSequence", ["x", "size"], ["parts"]),
-        helper.make_node("SequenceAt", ["parts", "first"], ["y"]),
+        make_node("SplitToSequence", ["x", "size"], ["parts"]),
+        make_node("SequenceAt", ["parts", "first"], ["y"]),
     ]
     constants = {"size": np.array(4), "first": np.array(0)}
     model = importable(model_of(nodes, {"x": [6]}, {"y": [4]}, constants))
@@ -474,14 +471,14 @@ def test_a_sequence_has_parts_of_its_size_and_the_rest() -> None:
 
 
 def test_a_scale_of_zero_is_refused() -> None:
-    node = helper.make_node("QuantizeLinear", ["x", "s"], ["y"])
+    node = make_node("QuantizeLinear", ["x", "s"], ["y"])
     model = operator_model(node, {"x": np.ones(2, np.float32)}, {"s": np.float32(0)})
     with pytest.raises(NodeError, match=r"QuantizeLinear .*its scale is 0"):
         importable(model)
 
 
 def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:
-    error = NodeError(helper.make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
+    error = NodeError(make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
     assert str(error).startswith("operator TopK (the node that makes values) reads k")
 
 

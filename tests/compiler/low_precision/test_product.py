@@ -406,10 +406,8 @@ def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
     found = widened(tile_numbers.pack_weights(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
     for tap, depth, column in ((0, 0, 0), (1, 5, 17), (0, 3, 16), (1, 2, 15)):
         place = column // 16, tap, 0, depth // 2, column % 16, depth % 2
-        expected = widened(
-            tile_numbers.bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column])
-        )
-        assert found[place] == expected[()]
+        wanted = widened(tile_numbers.bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column]))
+        assert found[place] == wanted[()]
     assert found[1, :, :, :, 2:].any() == np.False_
     assert found[:, :, :, 3:].any() == np.False_
 

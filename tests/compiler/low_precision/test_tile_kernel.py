@@ -81,9 +81,7 @@ def computed(
     product = present(product_of(kernel.function))
     made = tile_kernel(product, kernel.function, threads, numbers)
     made = made.with_attr("global_symbol", "main")
-    arguments = [
-        image if place == 0 else a.value.numpy() for place, a in enumerate(kernel.arguments)
-    ]
+    arguments = [image if at == 0 else a.value.numpy() for at, a in enumerate(kernel.arguments)]
     rows = RowsOfTiles(product.shape, numbers.depth)
     arguments[product.weights] = pack_weights(arguments[product.weights], rows, numbers)
     return run(made, kernel, arguments, target_for(numbers))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 import tvm
+from msgspec.structs import replace
 from tvm import te, topi
 
 from tests.compiler.schedules.test_elementary_functions import Made, function, outputs
@@ -316,7 +316,7 @@ def schedule_choice_product(directory: Path) -> ModelFunction:
 
 def test_a_record_that_does_not_replay_leaves_the_default_schedule(tmp_path: Path) -> None:
     function = schedule_choice_product(tmp_path)
-    of_another = msgspec.structs.replace(make_record(), status="ok")
+    of_another = replace(make_record(), status="ok")
     for records in ((), (of_another,)):
         choice = schedule_choice.chosen_schedule(
             function, {function.workload.digest: records}, TARGET
@@ -362,7 +362,7 @@ def test_a_pick_that_computed_other_numbers_before_is_not_picked_again(tmp_path:
 
 def test_kernels_without_their_schedule_have_the_default_one(tmp_path: Path) -> None:
     one = schedule_choice_product(tmp_path)
-    other = msgspec.structs.replace(one, name="other")
+    other = replace(one, name="other")
     chosen = [
         schedule_choice.ScheduleChoice(each, object(), make_record()) for each in (one, other)
     ]
@@ -419,9 +419,7 @@ def test_what_fits_in_neither_way_is_counted() -> None:
     space = space_of(128)
     good, other = offered(space, 2)
     foreign = Schedule("of another workload", good.decisions)
-    hostile = msgspec.structs.replace(
-        other, decisions=(*other.decisions[:-1], (other.decisions[-1][0], (-5,)))
-    )
+    hostile = replace(other, decisions=(*other.decisions[:-1], (other.decisions[-1][0], (-5,))))
     found = schedule_choice.transferred_schedules([foreign, good, hostile], space, lanes)
     assert described(space, found.fitting) == [good]
     assert found.misfits == 2

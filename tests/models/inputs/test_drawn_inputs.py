@@ -18,18 +18,12 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.errors import ModelError
+from tunegate.models import seeded_inputs
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.drawn_inputs import draw_inputs, drawn_inputs
 from tunegate.models.inputs.facts import facts_of
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.seeded_inputs import (
-    calibration_seeds,
-    error_seeds,
-    lasting_order,
-    save_value,
-    seeded_inputs,
-)
 from tunegate.report.report_tables import type_in_words, values_in_words
 
 IDS = GraphInput("ids", (2, 5), "int64")
@@ -101,7 +95,7 @@ def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None
     ]
     model = graph_of(nodes, inputs, "y z t f", {"table": np.ones((0, 4), np.float32)})
     tensors = drawn_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx")
-    shapes = {name: array.shape for name, array in seeded_inputs(tensors, 1).items()}
+    shapes = {name: array.shape for name, array in seeded_inputs.seeded_inputs(tensors, 1).items()}
     assert shapes == {each.name: each.shape for each in inputs}
 
 
@@ -117,7 +111,7 @@ def _of_sequence(*shape: int | str) -> onnx.ModelProto:
 
 def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: Path) -> None:
     tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
-    (parts,) = seeded_inputs(tensors, 1).values()
+    (parts,) = seeded_inputs.seeded_inputs(tensors, 1).values()
     assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
     assert values_in_words(tensors[0].as_reported()) == "3 tensors, 0 to 6"
     assert type_in_words(tensors[0].as_reported()) == "sequence of [2] int64"
@@ -143,10 +137,10 @@ def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
         "m.onnx: nothing says how large the tensors in parts are. "
         "Give values for parts under inputs: in tunegate.yaml."
     )
-    file = save_value([np.array([1]), np.array([2, 3])], tmp_path / "parts")
+    file = seeded_inputs.save_value([np.array([1]), np.array([2, 3])], tmp_path / "parts")
     given = KnownInputs(given={"parts": InputRule(Files((str(file),)))})
     tensors = drawn_inputs(prepared, given, "m.onnx")
-    (parts,) = seeded_inputs(tensors, 1).values()
+    (parts,) = seeded_inputs.seeded_inputs(tensors, 1).values()
     assert [each.tolist() for each in parts] == [[1], [2, 3]]
     assert type_in_words(tensors[0].as_reported()) == "sequence of int64"
 
@@ -292,11 +286,11 @@ def test_floats_that_nothing_makes_lively_stay_and_are_told(tmp_path: Path) -> N
 
 
 def test_no_input_that_tells_an_error_was_learned_from() -> None:
-    assert len({*error_seeds(74), *calibration_seeds(32)}) == 74 + 32
+    assert len({*seeded_inputs.error_seeds(74), *seeded_inputs.calibration_seeds(32)}) == 74 + 32
 
 
 def test_the_first_cases_are_from_all_of_a_list() -> None:
-    order = lasting_order(100)
+    order = seeded_inputs.lasting_order(100)
     assert sorted(order) == [*range(100)]
     assert min(order[:20]) < 20
     assert max(order[:20]) >= 80

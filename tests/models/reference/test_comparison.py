@@ -32,14 +32,16 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
+def artifact_of(x: ArtifactTensor, *outputs: ArtifactTensor) -> ArtifactFile:
+    return ArtifactFile(runtime="any", file="m.onnx", inputs=(x,), outputs=outputs, threads=1)
+
+
 @pytest.fixture
 def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
     """Returns a function that checks another one against a Relu."""
     model = save(one_node_model("Relu"), tmp_path / "m.onnx")
     tensors = [ArtifactTensor(name, shape(model), "float32") for name in ("x", "y")]
-    artifact = ArtifactFile(
-        runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
-    )
+    artifact = artifact_of(*tensors)
     return lambda run: compare_outputs(run, model, artifact, (1, 2))
 
 
@@ -83,13 +85,8 @@ def test_an_artifact_that_says_other_outputs_than_it_gives_does_not_pass(
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     given, made = session.get_inputs()[0], session.get_outputs()[0]
     name, dims, dtype = output
-    artifact = ArtifactFile(
-        runtime="any",
-        file="m.onnx",
-        inputs=(ArtifactTensor(given.name, tuple(given.shape), "float32"),),
-        outputs=(ArtifactTensor(name or made.name, dims, dtype),),
-        threads=1,
-    )
+    x = ArtifactTensor(given.name, tuple(given.shape), "float32")
+    artifact = artifact_of(x, ArtifactTensor(name or made.name, dims, dtype))
     check = compare_outputs(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
     assert isinstance(check, NumericCheck)
     assert not check.passed
@@ -112,13 +109,7 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
     file = save(map_model(), tmp_path / "m.onnx")
     other = onnxruntime.InferenceSession(save(map_model(1.01), tmp_path / "other.onnx"))
     outputs = (ArtifactTensor("label", (2,), "int64"), ArtifactTensor("maps", (), "sequence(map)"))
-    artifact = ArtifactFile(
-        runtime="any",
-        file="m.onnx",
-        inputs=(ArtifactTensor("x", (2, 3), "float32"),),
-        outputs=outputs,
-        threads=1,
-    )
+    artifact = artifact_of(ArtifactTensor("x", (2, 3), "float32"), *outputs)
     same = onnxruntime.InferenceSession(file)
     equal = compare_outputs(lambda feed: same.run(None, feed), file, artifact, (1,))
     wrong = compare_outputs(lambda feed: other.run(None, feed), file, artifact, (1,))
@@ -130,8 +121,7 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
 
 
 def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
-    artifact = ArtifactFile(runtime="any", file="m.onnx", inputs=(), outputs=(), threads=1)
-    found = compare_outputs(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
+    found = compare_outputs(lambda feed: [], tmp_path / "none.onnx", artifact_of(X), (1,))
     assert isinstance(found, DidNotRun)
     assert found.of_reference
 
@@ -195,9 +185,7 @@ def beside(
         ArtifactTensor(each.name, tuple(each.shape), "float32")
         for each in (*session.get_inputs(), *session.get_outputs())
     ]
-    artifact = ArtifactFile(
-        runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
-    )
+    artifact = artifact_of(*tensors)
     found = compare_outputs(
         lambda feed: [each * factor + off for each in session.run(None, dict(feed))],
         file,
@@ -215,13 +203,8 @@ def test_outputs_of_types_that_numpy_lacks_are_compared_right(name: str, tmp_pat
     made = {"y": typed(number, [4, 4])}
     file = save(model_of([cast], {"x": [4, 4]}, made, opset=21), tmp_path / "m")
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
-    artifact = ArtifactFile(
-        runtime="any",
-        file="m",
-        inputs=(ArtifactTensor("x", (4, 4), "float32"),),
-        outputs=(ArtifactTensor("y", (4, 4), str(dtype)),),
-        threads=1,
-    )
+    x, y = (ArtifactTensor(*each) for each in (("x", (4, 4), "float32"), ("y", (4, 4), str(dtype))))
+    artifact = artifact_of(x, y)
     to_whole = np.rint if name == "INT4" else np.asarray
     runs: list[tuple[Run, str]] = [
         (lambda feed: [to_whole(feed["x"]).astype(dtype)], ""),
@@ -275,9 +258,7 @@ def test_integers_that_are_one_number_in_float64_differ(dtype: str) -> None:
     assert errors(np.array([limits.min], dtype), np.array([limits.max], dtype))[0] == 2.0**64
 
 
-def test_errors_are_absolute_and_relative_to_the_largest_magnitude(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_errors_are_absolute_and_relative_to_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert errors(EXPECTED + 1, EXPECTED) == (1.0, 0.01)
     assert errors(np.zeros(0), np.zeros(0)) == (0.0, 0.0)
     assert errors(np.array([0.25]), np.array([0.0])) == (0.25, 0.25)
@@ -473,17 +454,13 @@ def test_a_case_has_the_arrays_of_both_and_what_they_are(tmp_path: Path) -> None
     }
 
 
-def test_cases_that_take_too_much_room_are_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_cases_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(error_samples, "MAX_CASES_BYTES", 50)
     kept = CaseFiles(tmp_path, [CASE_FILES_X], ["y"])
     for case in range(3):
         kept.add(case, {"x": ONES}, [ONES], [ONES])
-    assert [each.name for each in sorted(tmp_path.glob("*.npz"))] == [
-        "case-0000.npz",
-        "case-0001.npz",
-    ]
+    expected = ["case-0000.npz", "case-0001.npz"]
+    assert [each.name for each in sorted(tmp_path.glob("*.npz"))] == expected
 
 
 # What consumers of a model's outputs want to know of a change.
@@ -573,8 +550,7 @@ def test_random_outputs_are_told_as_such_and_not_as_other_numbers(tmp_path: Path
     was, now = save(base, tmp_path / "base.onnx"), save(head, tmp_path / "head.onnx")
     x, y = (ArtifactTensor(name, (4, 4), "float32") for name in "xy")
     assert lines_beside_base(was, now, [x], 1) == (said,)
-    artifact = ArtifactFile(runtime="any", file="m", inputs=(x,), outputs=(y,), threads=1)
-    check = compare_outputs(lambda feed: [feed["x"]], now, artifact, (1,))
+    check = compare_outputs(lambda feed: [feed["x"]], now, artifact_of(x, y), (1,))
     assert (check.passed, check.detail) == (False, said)  # type: ignore[union-attr]
 
 

@@ -121,10 +121,5 @@ def test_what_the_processor_lacks_is_named_with_what_it_has(tmp_path: Path) -> N
 
 
 def test_every_precision_is_a_variant_with_settings_of_its_own() -> None:
-    assert {name: settings.get("precision") for name, settings in variants().items()} == {
-        "": None,
-        "bf16": "bfloat16",
-        "f16": "float16",
-        "int8": "int8",
-        "int8.nncf": "int8",
-    }
+    expected = {"": None, "bf16": "bfloat16", "f16": "float16", "int8": "int8", "int8.nncf": "int8"}
+    assert {name: settings.get("precision") for name, settings in variants().items()} == expected

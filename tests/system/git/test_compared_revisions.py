@@ -438,11 +438,8 @@ def test_a_branchs_trailers_are_read_newest_first_without_the_bases(tmp_path: Pa
     second = checkout.commit({"a": b"3"}, f"three\n\n{KEY}: x\n{KEY}: y\nTunegate-Other: z")
     head = checkout.commit({"a": b"4"}, f"four {KEY}: no trailer\n\nNor is {KEY}: this one here.")
     found = GitRepository(checkout.path).trailers(base, head, KEY)
-    assert [(each.commit, each.value) for each in found] == [
-        (second, "x"),
-        (second, "y"),
-        (first, "{of: two, folded: yes}"),
-    ]
+    expected = [(second, "x"), (second, "y"), (first, "{of: two, folded: yes}")]
+    assert [(each.commit, each.value) for each in found] == expected
     many = checkout.commit({"a": b"5"}, "five\n\n" + f"{KEY}: x\n" * 1001)
     with pytest.raises(RevisionError, match="at most 1000 are read"):
         GitRepository(checkout.path).trailers(head, many, KEY)

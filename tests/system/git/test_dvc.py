@@ -360,12 +360,8 @@ def test_models_of_a_directory_are_compared_one_by_one(project: Checkout) -> Non
     after_ = {"models.dvc": keep_directory(project, {**FILES, "sub/dec.onnx": NEW})}
     changes = after(project, before, after_)
     (change,) = changes.models
-    assert (change.path, change.kind, change.change, changes.notes) == (
-        "models/sub/dec.onnx",
-        "modified",
-        "weights-only",
-        (),
-    )
+    expected = ("models/sub/dec.onnx", "modified", "weights-only", ())
+    assert (change.path, change.kind, change.change, changes.notes) == expected
     assert GitRepository(project.path).content(present(change.head)) == NEW
 
 
@@ -374,10 +370,8 @@ def test_a_directory_that_is_the_output_of_a_stage_is_read(project: Checkout) ->
     keep_directory(project, FILES)
     lock = lock_of("models", listing).replace(b"\n      size", b".dir\n      size")
     changes = after(project, {"dvc.lock": lock, "models/other.onnx": None})
-    assert {each.path for each in changes.models if each.head is not None} == {
-        "models/enc.onnx",
-        "models/sub/dec.onnx",
-    }
+    expected = {"models/enc.onnx", "models/sub/dec.onnx"}
+    assert {each.path for each in changes.models if each.head is not None} == expected
 
 
 def test_data_beside_a_model_that_dvc_keeps_are_part_of_it(project: Checkout) -> None:
@@ -398,10 +392,8 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
     after_ = {"models.dvc": keep_directory(project, files)}
     keep_listing(project, listing_of(FILES if missing == "base" else files)).unlink()
     changes = after(project, before, after_)
-    assert {each.path: each.kind for each in changes.models} == {
-        "models/enc.onnx": "modified",
-        "models/sub/dec.onnx": "modified",
-    }
+    expected = {"models/enc.onnx": "modified", "models/sub/dec.onnx": "modified"}
+    assert {each.path: each.kind for each in changes.models} == expected
     side = present(changes.models[0].base if missing == "base" else changes.models[0].head)
     ask = "dvc pull models" if missing == "head" else f"checkout {side.revision} && dvc fetch "
     with pytest.raises(ModelError, match=f"its listing is not in the cache.*{ask}"):
@@ -468,8 +460,6 @@ def test_one_listing_is_not_read_for_thousands_of_directories(
         f"models/{name}.dvc": directory_file(listing_of(FILES), name) for name in ("a", "b")
     }
     changes = after(project, {**files, "models/other.onnx": None})
-    assert {change.path for change in changes.models} == {
-        "models/a/enc.onnx",
-        "models/a/sub/dec.onnx",
-    }
+    expected = {"models/a/enc.onnx", "models/a/sub/dec.onnx"}
+    assert {change.path for change in changes.models} == expected
     assert any(note.startswith("models/b (a directory that DVC keeps") for note in changes.notes)

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from tests.support.present import present
-from tunegate.system.machine import cores
+from tunegate.system.machine.cores import lacks_any, lacks_some, physical_cores, usable_cores
 from tunegate.system.machine.packages import bytecode_check
 from tunegate.system.processes.memory_limit import available_bytes
 
@@ -25,7 +25,7 @@ def siblings(devices: Path, said: dict[int, str]) -> Path:
 @pytest.mark.parametrize("limit", ["max 100000", "max", ""])
 def test_without_a_quota_every_core_of_the_mask_is_usable(tmp_path: Path, limit: str) -> None:
     (tmp_path / "cpu.max").write_text(limit)
-    assert cores.usable_cores(tmp_path) == len(ALLOWED)
+    assert usable_cores(tmp_path) == len(ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_half_a_core_is_one(tmp_path: Path, own: str, files: dict[str, str]) -> 
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert cores.usable_cores(tmp_path, tmp_path / "own") == 1
+    assert usable_cores(tmp_path, tmp_path / "own") == 1
 
 
 def test_each_core_has_its_own_threads(tmp_path: Path) -> None:
     each = siblings(tmp_path, {thread: str(thread) for thread in ALLOWED})
-    assert cores.physical_cores(each) == tuple((thread,) for thread in ALLOWED)
+    assert physical_cores(each) == tuple((thread,) for thread in ALLOWED)
 
 
 def test_where_the_machine_does_not_say_each_is_a_core(tmp_path: Path) -> None:
-    assert cores.physical_cores(tmp_path / "none") == tuple((thread,) for thread in ALLOWED)
+    assert physical_cores(tmp_path / "none") == tuple((thread,) for thread in ALLOWED)
 
 
 def cpu_info(folder: Path, flags: str) -> Path:
@@ -62,13 +62,10 @@ def cpu_info(folder: Path, flags: str) -> Path:
 def test_one_of_several_is_enough_or_all_are_needed(tmp_path: Path) -> None:
     info = cpu_info(tmp_path, "avx512f avx512_bf16")
     wanted = ("amx_bf16", "avx512_bf16")
-    assert cores.lacks_any(wanted, info) == ""
-    assert (
-        cores.lacks_some(wanted, info)
-        == "the processor lacks amx_bf16 (it has avx512f avx512_bf16)"
-    )
-    assert cores.lacks_some(("avx512_bf16",), info) == ""
-    assert cores.lacks_any((), info) == cores.lacks_some((), info) == ""
+    assert lacks_any(wanted, info) == ""
+    assert lacks_some(wanted, info) == "the processor lacks amx_bf16 (it has avx512f avx512_bf16)"
+    assert lacks_some(("avx512_bf16",), info) == ""
+    assert lacks_any((), info) == lacks_some((), info) == ""
 
 
 # The memory of a container is what its control groups leave.

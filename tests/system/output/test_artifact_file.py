@@ -2,9 +2,9 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.inputs import Files, InputRule
@@ -61,7 +61,7 @@ def test_arrays_that_the_user_gave_go_with_the_artifact(build: Path, tmp_path: P
     np.save(given, np.arange(8.0))
     rule = InputRule(Files((str(given),), ("inputs/x.npy",)), "given")
     tensor = ArtifactTensor("x", (8,), "float32", rule)
-    msgspec.structs.replace(ARTIFACT, inputs=(tensor,)).write(build)
+    replace(ARTIFACT, inputs=(tensor,)).write(build)
     given.unlink()
     assert str(tmp_path) not in (build / "artifact.json").read_text()
     (found,) = ArtifactFile.read(build).inputs
@@ -108,7 +108,7 @@ def test_a_file_that_was_not_built_is_not_loaded(name: str, tmp_path: Path) -> N
     key_of(tmp_path / "a", b"code")
     (tmp_path / "a" / "model.data").write_bytes(b"code")
     said = ArtifactFile.read(tmp_path / "a")
-    artifact_io.write(tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, file=name))
+    artifact_io.write(tmp_path / "a" / "artifact.json", replace(said, file=name))
     with pytest.raises(ArtifactError, match=r"that .*artifact\.json names"):
         built_artifact(tmp_path / "a")
 
@@ -134,9 +134,7 @@ def test_values_that_lie_outside_of_the_artifact_are_refused(tmp_path: Path, fil
     rule = InputRule(Files(files=(file,)))
     said = ArtifactFile.read(tmp_path / "a")
     given = ArtifactTensor(name="x", shape=(1,), dtype="float32", rule=rule)
-    artifact_io.write(
-        tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, inputs=(given,))
-    )
+    artifact_io.write(tmp_path / "a" / "artifact.json", replace(said, inputs=(given,)))
     with pytest.raises(ArtifactError, match="lies outside of it"):
         built_artifact(tmp_path / "a")
 

@@ -137,12 +137,8 @@ def test_verbose_gives_every_update_a_line_on_a_terminal_too() -> None:
     for count in range(3):
         shown.update(f"{count} of 3")
     shown.close()
-    assert [line.split("  ")[-1] for line in screen.getvalue().splitlines()] == [
-        "tuning",
-        "0 of 3",
-        "1 of 3",
-        "2 of 3",
-    ]
+    expected = ["tuning", "0 of 3", "1 of 3", "2 of 3"]
+    assert [line.split("  ")[-1] for line in screen.getvalue().splitlines()] == expected
 
 
 def test_stderr_is_what_it_was_afterwards(capsys: pytest.CaptureFixture[str]) -> None:

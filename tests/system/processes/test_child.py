@@ -21,26 +21,20 @@ from tests.support.programs import run_program
 from tests.system.processes.test_conversations import question
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.processes import child as child_module
+from tunegate.system.processes import memory_limit
 from tunegate.system.processes import memory_limit as module
 from tunegate.system.processes.child import Child, ChildDiedError, process_state
 from tunegate.system.processes.conversations import MOST_WAITED, is_time_up, waited_for_core
-from tunegate.system.processes.memory_limit import (
-    MemoryLimit,
-    is_of_machine,
-    lacked_memory,
-    memory_limit,
-    memory_problem,
-)
 from tunegate.system.processes.run_child import MEMORY_VARIABLE
 from tunegate.tune.protocol import Measured, Opened
 
-PLENTY = MemoryLimit(8 * 2**30)
+PLENTY = memory_limit.MemoryLimit(8 * 2**30)
 ODD = "tests.support.simulated.odd_worker"
 
 
 @contextmanager
 def begin(
-    directory: Path, memory: MemoryLimit = PLENTY, replies: Any = Measured
+    directory: Path, memory: memory_limit.MemoryLimit = PLENTY, replies: Any = Measured
 ) -> Iterator[Child[Any]]:
     child = Child(ODD, replies, variables={}, memory=memory, log=directory / "log")
     try:
@@ -91,7 +85,7 @@ def test_a_process_that_is_stopped_is_said_to_be() -> None:
 
 
 def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) -> None:
-    with begin(tmp_path, MemoryLimit(2**27, is_kernels=False)) as child:
+    with begin(tmp_path, memory_limit.MemoryLimit(2**27, is_kernels=False)) as child:
         child.send(question(1, "swell"))
         with pytest.raises(ChildDiedError, match=r"took more than the 0\.1 GB of memory"):
             answer_of(child)
@@ -99,7 +93,7 @@ def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) ->
 
 
 def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path) -> None:
-    with begin(tmp_path, MemoryLimit(2**29)) as child:
+    with begin(tmp_path, memory_limit.MemoryLimit(2**29)) as child:
         child.send(question(1, "hoard"))
         with pytest.raises(ChildDiedError, match=r"^failed \(MemoryError\)$") as raised:
             answer_of(child)
@@ -115,9 +109,7 @@ def test_a_child_aborted_by_its_libraries_has_their_error_as_reason(tmp_path: Pa
             answer_of(child)
 
 
-def test_what_a_child_left_in_another_session_ends_with_it_and_is_not_waited_for(
-    tmp_path: Path,
-) -> None:
+def test_what_a_child_left_in_another_session_ends_with_it_without_a_wait(tmp_path: Path) -> None:
     with begin(tmp_path) as child:
         child.send(question(1, "daemon"))
         with pytest.raises(ChildDiedError, match="exited with 1"):
@@ -232,14 +224,14 @@ def model(directory: Path, name: str, size_bytes: int) -> Path:
 
 @pytest.mark.usefixtures("ten_gibibytes")
 def test_children_share_what_there_is_and_leave_a_fifth() -> None:
-    assert memory_limit().limit_bytes == 8 * GIB
-    assert memory_limit(children=4).limit_bytes == 2 * GIB
+    assert memory_limit.memory_limit().limit_bytes == 8 * GIB
+    assert memory_limit.memory_limit(children=4).limit_bytes == 2 * GIB
 
 
 @pytest.mark.usefixtures("ten_gibibytes")
 def test_the_kernel_is_asked_where_the_driver_of_a_gpu_does_not_disturb() -> None:
-    assert memory_limit("llvm").variables == {MEMORY_VARIABLE: str(8 * GIB)}
-    assert memory_limit("cuda").variables == {}
+    assert memory_limit.memory_limit("llvm").variables == {MEMORY_VARIABLE: str(8 * GIB)}
+    assert memory_limit.memory_limit("cuda").variables == {}
 
 
 # Memory that was refused is told from other errors.
@@ -256,7 +248,7 @@ def test_the_kernel_is_asked_where_the_driver_of_a_gpu_does_not_disturb() -> Non
 )
 def test_refused_memory_is_said_to_be(error: Exception) -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
-    assert memory_problem(error) == "it needs more memory than there is"
+    assert memory_limit.memory_problem(error) == "it needs more memory than there is"
 
 
 def test_the_limit_is_named() -> None:
@@ -271,14 +263,14 @@ def test_the_limit_is_named() -> None:
 
 def test_what_an_error_was_raised_from_is_looked_at_too() -> None:
     error = ValueError("the model cannot be imported")
-    assert not lacked_memory(error)
+    assert not memory_limit.lacked_memory(error)
     error.__cause__ = MemoryError()
-    assert not memory_problem(error)
-    assert lacked_memory(error)
+    assert not memory_limit.memory_problem(error)
+    assert memory_limit.lacked_memory(error)
     for cause, expected in (
         (OSError(errno.ENOSPC, "No space left on device"), True),
         (RuntimeError("std::system_error: Resource temporarily unavailable"), True),
         (RuntimeError("CUDA: invalid argument"), False),
     ):
         error.__cause__ = cause
-        assert is_of_machine(error) == expected
+        assert memory_limit.is_of_machine(error) == expected

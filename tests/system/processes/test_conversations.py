@@ -37,11 +37,8 @@ def test_each_child_is_asked_on_until_nothing_follows(tmp_path: Path) -> None:
         for number in (1, 2, 3)
     ]
     converse(talks, at_once=2, limit_seconds=120)
-    assert [[reply.number for reply in talk.replies] for talk in talks] == [
-        [1, 11, 21],
-        [2, 12, 22],
-        [3, 13, 23],
-    ]
+    expected = [[1, 11, 21], [2, 12, 22], [3, 13, 23]]
+    assert [[reply.number for reply in talk.replies] for talk in talks] == expected
     for talk in talks:
         assert talk.child is not None
         assert talk.child.is_running

@@ -63,9 +63,7 @@ def test_a_command_that_wants_more_memory_than_it_may_take_fails() -> None:
 
 
 @pytest.mark.parametrize("is_daemon", [False, True])
-def test_what_a_command_leaves_running_is_not_waited_for_and_ended(
-    is_daemon: bool, tmp_path: Path
-) -> None:
+def test_what_a_command_leaves_running_is_ended_at_once(is_daemon: bool, tmp_path: Path) -> None:
     left = tmp_path / "left"
     start = (
         "import subprocess as s, time; from resource import *\n"
@@ -88,9 +86,7 @@ output_of('./sleeper')"""
 
 
 @pytest.mark.parametrize("work", [GIT, OTHER])
-def test_a_kill_of_the_command_ends_what_its_programs_have_started(
-    work: str, tmp_path: Path
-) -> None:
+def test_a_kill_of_the_command_ends_what_its_programs_started(work: str, tmp_path: Path) -> None:
     checkout, sleeper = new_repository(tmp_path / "c"), tmp_path / "c" / "sleeper"
     checkout.git("config", "core.sshCommand", str(sleeper))
     left = tmp_path / "left"

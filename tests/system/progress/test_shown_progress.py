@@ -109,10 +109,8 @@ def test_a_step_that_says_nothing_gives_a_sign_of_life_after_ten_seconds() -> No
     for _ in range(25):
         clock.now += 1.0
         lines.pulse()
-    assert stream.getvalue().splitlines()[1:] == [
-        "tunegate    10.0 s    10 s so far",
-        "tunegate    20.0 s    20 s so far",
-    ]
+    expected = ["tunegate    10.0 s    10 s so far", "tunegate    20.0 s    20 s so far"]
+    assert stream.getvalue().splitlines()[1:] == expected
 
 
 def test_a_late_step_that_says_nothing_tells_its_time_once() -> None:
