@@ -245,10 +245,8 @@ def test_models_are_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path)
     _bundle(kept, tmp_path)
     found = present(figures(tmp_path))
     pages([found])  # raises where words are missing
-    assert [table.rows for table in found.tables] == [
-        rows,
-        (("encoder", "tvm-f16", "0.750", "0.500", "0.100"),),
-    ]
+    wanted = [rows, (("encoder", "tvm-f16", "0.750", "0.500", "0.100"),)]
+    assert [table.rows for table in found.tables] == wanted
     assert found.says == (
         "tunegate takes 1.20x the time of PyTorch's best in float32, in the geometric mean of 2 "
         "models (0.90x to 1.60x); 1 of them reaches the goal of 0.9x."

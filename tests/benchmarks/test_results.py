@@ -45,11 +45,8 @@ def test_tables_are_read_from_what_was_printed() -> None:
     first, second = tables_of(run(PRINTED).stdout)
     expected = {"columns": ["model", "ms"], "rows": [["a", "1.5"], ["b", "2 \\| 3"]], "words": [0]}
     assert first == expected
-    assert second == {
-        "columns": ["what", "cost", "why"],
-        "rows": [["half a row", "", ""]],
-        "words": [0, 2],
-    }
+    wanted = {"columns": ["what", "cost", "why"], "rows": [["half a row", "", ""]], "words": [0, 2]}
+    assert second == wanted
 
 
 def test_a_later_run_keeps_the_words_and_replaces_the_figures(tmp_path: Path) -> None:

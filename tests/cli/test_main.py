@@ -257,15 +257,8 @@ def test_a_reader_that_is_gone_is_no_regression_and_makes_no_product_a_pass(
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_name_with_any_character_is_shown_on_any_stream(tmp_path: Path, encoding: str) -> None:
-    line = [
-        "cache",
-        "stats",
-        "--repository",
-        str(tmp_path),
-        "--cache-url",
-        str(tmp_path / "\u65e5"),
-    ]
-    command = [sys.executable, "-m", "tunegate", *line]
+    where = ["--repository", str(tmp_path), "--cache-url", str(tmp_path / "\u65e5")]
+    command = [sys.executable, "-m", "tunegate", "cache", "stats", *where]
     variables = {**os.environ, "PYTHONIOENCODING": encoding}
     subprocess.run(command, env=variables, check=True, capture_output=True)
     done = subprocess.run([*command, "--json"], env=variables, check=True, capture_output=True)

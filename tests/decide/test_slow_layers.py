@@ -3,7 +3,7 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from tests.decide.test_advice import CUT, next_steps, planned, slower
+from tests.decide.test_advice import CUT, MORE_TIME, next_steps, planned, slower
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tests.support.models.squeezenet import TASKS
@@ -17,10 +17,6 @@ from tunegate.decide.slow_layers import slow_without_kernels, used_by_none_but
 from tunegate.decide.slow_modes import slow_cases
 from tunegate.decide.summarize import unlike_medians
 from tunegate_cache.format.records import Miss
-
-MORE_TIME = (
-    "raise --minutes, or the Action's input minutes (budget.minutes counts once it is merged)"
-)
 
 
 def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:

@@ -105,10 +105,7 @@ def test_the_shape_of_a_weight_is_structure_and_its_numbers_are_not() -> None:
 
 def test_what_a_loop_ends_by_is_structure() -> None:
     def loop(bound: float) -> onnx.ModelProto:
-        nodes = [
-            make_node("Add", ["v", "step"], ["v2"]),
-            make_node("Less", ["v2", "bound"], ["again"]),
-        ]
+        nodes = [node("Add", "v step", "v2"), node("Less", "v2 bound", "again")]
         values = [helper.make_tensor_value_info(n, 1, [1]) for n in ("i", "c", "v")]
         made = [helper.make_tensor_value_info(n, 1, [1]) for n in ("again", "v2")]
         body = helper.make_graph(nodes, "body", values, made, [floats([bound], "bound")])

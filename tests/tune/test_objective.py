@@ -156,11 +156,9 @@ def test_no_money_is_no_time_where_time_costs() -> None:
     [(59.9, 9, None), (60.0, 9, "seconds"), (1.0, 10, "trials"), (61.0, 11, "trials")],
 )
 def test_the_limit_that_is_reached_is_named(seconds: float, trials: int, limit: str | None) -> None:
-    spending = budgets.Spending(
-        budget=Budget(seconds=60, trials=10), seconds=seconds, trials=trials
-    )
-    assert spending.limit == limit
-    assert spending.is_spent == (limit is not None)
+    spent = budgets.Spending(budget=Budget(seconds=60, trials=10), seconds=seconds, trials=trials)
+    assert spent.limit == limit
+    assert spent.is_spent == (limit is not None)
 
 
 def test_without_limits_nothing_is_ever_spent_up() -> None:

@@ -36,12 +36,8 @@ def test_equal_records_give_equal_names() -> None:
 
 
 def test_a_bad_line_costs_itself_only() -> None:
-    lines = [
-        wire.encode_record(make_record("a")),
-        b"nonsense",
-        wire.encode_record(make_record("b")),
-    ]
-    contents = unpacked(zstandard.ZstdCompressor().compress(b"\n".join(lines)))
+    rows = [wire.encode_record(make_record("a")), b"nonsense", wire.encode_record(make_record("b"))]
+    contents = unpacked(zstandard.ZstdCompressor().compress(b"\n".join(rows)))
     assert contents.records == (make_record("a"), make_record("b"))
     assert contents.refused == (RefusedLine("not a record"),)
 
@@ -286,10 +282,8 @@ def test_what_is_no_zstandard_data_is_refused_and_nothing_has_no_content() -> No
 
 
 def test_a_bomb_is_refused_and_a_short_text_that_repeats_itself_is_none() -> None:
-    assert (
-        len(decompression.decompress(zstandard.compress(bytes(decompression.SMALL_BYTES))))
-        == decompression.SMALL_BYTES
-    )
+    found = len(decompression.decompress(zstandard.compress(bytes(decompression.SMALL_BYTES))))
+    assert found == decompression.SMALL_BYTES
     with pytest.raises(decompression.DecompressionError, match="more than is allowed"):
         decompression.decompress(zstandard.compress(bytes(decompression.SMALL_BYTES + 1)))
 

@@ -133,13 +133,11 @@ def test_a_negative_number_has_no_logarithm() -> None:
 def test_small_powers_are_products(
     exponent: float, dtype: str, most: float, *, in_vectors: bool
 ) -> None:
-    kernel = build(
-        lambda x: te.power(x, exponent_of(exponent, dtype)), dtype, in_vectors=in_vectors
-    )
-    assert "pow" not in kernel.inspect_source("asm")
+    built = build(lambda x: te.power(x, exponent_of(exponent, dtype)), dtype, in_vectors=in_vectors)
+    assert "pow" not in built.inspect_source("asm")
     x = np.abs(spread(dtype)) + 1e-3
     x = (x if exponent % 1 else x * np.where(np.arange(x.size) % 2, 1, -1)).astype(dtype)
-    np.testing.assert_allclose(run(kernel, x), x.astype("float64") ** exponent, rtol=most)
+    np.testing.assert_allclose(run(built, x), x.astype("float64") ** exponent, rtol=most)
 
 
 def test_other_powers_stay_with_the_library() -> None:

@@ -111,14 +111,9 @@ class World:
 
 def pull_request(base: str, head: str) -> Mapping[str, Any]:
     """Returns GitHub's answer about a pull request."""
-    repo = {"full_name": "acme/models"}
-    about = {
-        "number": 7,
-        "state": "open",
-        "base": {"sha": base, "ref": "main"},
-        "head": {"sha": head},
-    }
-    return {"number": 7, "pull_request": {**about, "head": {"sha": head, "repo": repo}}}
+    tip = {"sha": head, "repo": {"full_name": "acme/models"}}
+    about = {"number": 7, "state": "open", "base": {"sha": base, "ref": "main"}, "head": tip}
+    return {"number": 7, "pull_request": about}
 
 
 def in_job(

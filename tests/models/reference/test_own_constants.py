@@ -322,11 +322,9 @@ def check_of(change: Callable[[Outputs], Outputs], tmp_path: Path, **other: floa
         ),
         threads=1,
     )
-    found = compare_outputs(
-        lambda feed: change(build.run(None, dict(feed))), file, artifact, (1, 2)
-    )
-    assert isinstance(found, NumericCheck)
-    return found
+    told = compare_outputs(lambda feed: change(build.run(None, dict(feed))), file, artifact, (1, 2))
+    assert isinstance(told, NumericCheck)
+    return told
 
 
 def as_it_is(outputs: Outputs) -> Outputs:

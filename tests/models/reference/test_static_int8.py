@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from tests.support.graphs import node
 from tests.support.models.inexact import STATIC, quantized
 from tests.support.small_onnx import conv_model, model_of, one_node_model, part_of
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
@@ -106,10 +107,7 @@ def test_a_product_whose_bias_is_a_row_is_quantized(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     arrays = {"w": random.normal(size=(8, 8)), "b": random.normal(size=(1, 8))}
     weights = {name: array.astype(np.float32) for name, array in arrays.items()}
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["h"]),
-        helper.make_node("Add", ["h", "b"], ["y"]),
-    ]
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b", "y")]
     model = model_of(nodes, {"x": [4, 8]}, {"y": [4, 8]}, weights)
     assert isinstance(reply(tmp_path, model), WrittenBuild)
     assert operators(tmp_path).count("QuantizeLinear") == 2

@@ -135,10 +135,8 @@ def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> Non
         "off by 3."
     )
     assert refusal_of_build(finish_build(JOB, REPLY, [died])) == ""
-    assert (
-        refusal_of_build(unbuilt("the compiler was killed", crashed=True))
-        == "the compiler was killed"
-    )
+    found = refusal_of_build(unbuilt("the compiler was killed", crashed=True))
+    assert found == "the compiler was killed"
 
 
 def test_what_died_when_it_was_tried_is_no_refusal_of_the_model() -> None:

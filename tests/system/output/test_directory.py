@@ -14,14 +14,7 @@ from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
 
 OF_THE_DOOR = {MARKER, LOCK, ".gitignore"}
 PLANNING = {"tasks.json", "plan.json", "matrix.json", "outcome-0.json", "outcome-12-again.json"}
-GATING = {
-    "measurements.json",
-    "verdict.json",
-    "report.md",
-    "report.html",
-    "junit.xml",
-    "sarif.json",
-}
+GATED = {"measurements.json", "verdict.json", "report.md", "report.html", "junit.xml", "sarif.json"}
 OTHERS = {"changes.json", "notes.md", "outcome.txt"}
 
 
@@ -49,7 +42,7 @@ def names(out: Path) -> set[str]:
 
 def filled(out: Path) -> Path:
     visit(out)
-    for name in PLANNING | GATING | OTHERS:
+    for name in PLANNING | GATED | OTHERS:
         (out / name).touch()
     (out / "models").mkdir()
     return out
