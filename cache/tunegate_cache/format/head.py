@@ -125,13 +125,20 @@ def head_digest(body: bytes) -> str:
 
 
 def kept_for_pins(snapshots: tuple[Snapshot, ...], now: int) -> tuple[Snapshot, ...]:
-    """Returns all snapshots of the last day, and the last one of each day for a month. One that is
-    dated in the future is of now, or it would be kept for ever."""
+    """Returns all snapshots that were current in the last day, and the last one made on each day
+    until a month after the next one replaced it: a build may pin it that long after it was made.
+    The last of them is replaced now. One that is dated in the future is of now, or it would be
+    kept for ever."""
+    made = [msgspec.structs.replace(s, at=min(s.at, now)) for s in snapshots]
+    made.sort(key=lambda s: s.version)
+    replaced_at = (*(s.at for s in made[1:]), now)
     by_day: dict[int, Snapshot] = {}
-    snapshots = tuple(msgspec.structs.replace(s, at=min(s.at, now)) for s in snapshots)
-    for snapshot in sorted(snapshots, key=lambda s: s.version):
-        if now - snapshot.at <= _KEPT_DAYS * _DAY_SECONDS:
+    chosen: dict[int, Snapshot] = {}
+    for snapshot, until in zip(made, replaced_at, strict=False):
+        age = now - max(snapshot.at, until)
+        if age <= _KEPT_DAYS * _DAY_SECONDS:
             by_day[snapshot.at // _DAY_SECONDS] = snapshot
-    chosen = {s.version: s for s in by_day.values()}
-    chosen |= {s.version: s for s in snapshots if now - s.at <= _DAY_SECONDS}
+        if age <= _DAY_SECONDS:
+            chosen[snapshot.version] = snapshot
+    chosen |= {s.version: s for s in by_day.values()}
     return tuple(chosen[version] for version in sorted(chosen))
