@@ -59,6 +59,11 @@ class TrustedKeys:
     def is_required(self, zone: str) -> bool:
         return self._keys_of_zone(zone) is not None
 
+    def is_signer(self, zone: str, signer: Signer | None) -> bool:
+        """Returns whether readers trust what this signer writes to the zone, or None unsigned."""
+        keys = self._keys_of_zone(zone)
+        return keys is None or (signer is not None and signer.key in keys)
+
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
         """Returns whether an object of the zone is trusted."""
         keys = self._keys_of_zone(zone)

@@ -267,7 +267,7 @@ class Compactor:
         head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(state, head))
         body = heads.encode_head(head, self._group, self._signer)
         try:
-            heads.decode_head(body, self._group, TrustedKeys())
+            heads.decode_head(body, self._group, self._keys)
         except heads.CorruptHeadError as error:
             self._problems.append(f"nothing was written: {error}")
             return self._report("nothing new", old.version if old else 0)

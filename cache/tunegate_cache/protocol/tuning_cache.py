@@ -93,7 +93,7 @@ class TuningCache:
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
-        self._signer = trust.signer
+        self._trust = trust
         self._offered = self._enqueued = 0
         self._deliveries = UploadQueue(lambda pending: self._write(pending.name, pending.body))
         records = partial(
@@ -203,7 +203,18 @@ class TuningCache:
         if self._mode == "off" or not records:
             return False
         self._writable.index.add(records, self._zones.write)
-        return self._mode == "rw" and not self._is_too_much(records)
+        return self._mode == "rw" and self._is_trusted() and not self._is_too_much(records)
+
+    def _is_trusted(self) -> bool:
+        """Returns whether readers would use what this run writes: else it would be in their way."""
+        zone = self._zones.write
+        if self._trust.keys.is_signer(zone, self._trust.signer):
+            return True
+        self.statistics.note(
+            f"cache: nothing is stored: zone {zone} trusts signed records alone, and this run has "
+            "no key of it"
+        )
+        return False
 
     def _keep_locally(self, records: Sequence[TuningRecord]) -> list[Pending]:
         """Returns the records as segments, which are on this machine's disk."""
@@ -274,8 +285,9 @@ class TuningCache:
             writer=self._writer,
             digest=segment.segment_digest(body),
         )
-        if self._signer is not None:
-            body = segment.append_signature(body, self._signer.sign(name.name, name.digest))
+        if self._trust.signer is not None:
+            signature = self._trust.signer.sign(name.name, name.digest)
+            body = segment.append_signature(body, signature)
         return Pending(name, body)
 
     def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.servers.black_hole import black_hole
 from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_caches import cache_over
@@ -18,6 +19,7 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 from tunegate_cache.format.segment import pack_segment, segment_digest
 from tunegate_cache.protocol import tuning_cache
 from tunegate_cache.protocol.target_requests import ReadTrouble
+from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
@@ -148,6 +150,16 @@ def test_only_a_writing_run_writes(tmp_path: Path, mode: tuning_cache.Mode) -> N
     store = MemoryStore()
     assert not cache_over(store, tmp_path, mode=mode).publish([make_record()])
     assert list(store.names("")) == []
+
+
+def test_a_run_without_a_key_of_its_zone_stores_nothing_and_says_so(tmp_path: Path) -> None:
+    for signer in (None, THEIRS, OURS):
+        store = MemoryStore()
+        cache = cache_over(store, tmp_path, trust=Trust(keys=KEYS, signer=signer))
+        assert cache.publish([make_record()]) == (signer is OURS)
+        assert isinstance(cache.lookup([(make_key(), make_shape())])[make_key()], ExactHit)
+        assert bool(store.names("")) == (signer is OURS)
+        assert any("this run has no key" in n for n in cache.statistics.notes) != (signer is OURS)
 
 
 def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:

@@ -33,7 +33,10 @@ class Shell:
         return shown
 
     def shown(self, *line: str, code: int = 0) -> str:
-        assert main(["cache", *line, "--repository", str(self.root)]) == code
+        return self.typed("cache", *line, code=code)
+
+    def typed(self, *line: str, code: int = 0) -> str:
+        assert main([*line, "--repository", str(self.root)]) == code
         printed = self._capsys.readouterr()
         return printed.out + printed.err
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.cache.format.test_segment import OURS
 from tests.cli.handlers.cache_shell import Shell
 from tests.support.compacted_place import MAIN
+from tests.support.git_repository import Checkout
 from tests.support.history import COST, entry
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
@@ -255,6 +259,40 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     (head,) = Path(shell.url).rglob("HEAD")
     head.write_bytes(b"garbage")
     assert shell.cache("gc", code=4)["groups"][0]["problems"]
+
+
+@pytest.mark.parametrize("is_foreign", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cache compact",
+        "cache revoke --of-repository other/x",
+        "cache fsck --repair",
+        "cache push",
+        "cache promote --from-zone pr/o/r/1",
+        "warm",
+    ],
+)
+def test_what_no_reader_would_trust_is_not_written(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, line: str, is_foreign: bool
+) -> None:
+    """Nothing is changed without a key of the zone, and a damaged segment is not deleted."""
+    shell.publish("a")
+    shell.configure(f"  trusted-keys:\n    main: ['{OURS.public}']\n")
+    repository = Checkout(shell.root)
+    repository.git("init", "-q", "--initial-branch=main")
+    repository.commit({"a.onnx": b""})
+    if is_foreign:
+        private = Ed25519PrivateKey.from_private_bytes(b"\x02" * 32)
+        pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        monkeypatch.setenv(VARIABLE, pem.decode())
+    store = FileStore(Path(shell.url))
+    (segment,) = store.names("")
+    (Path(shell.url) / segment).write_bytes(b"garbage")
+    said = shell.typed(*line.split(), code=2)
+    assert f"{VARIABLE}: zone main of cache.trusted-keys trusts signed content alone" in said
+    assert store.names("") == [segment]
+    assert "is no key of it" in shell.shown("doctor", code=4)
 
 
 class Gzip(MemoryStore):

@@ -18,6 +18,7 @@ from tunegate.errors import PASS, UNFIT
 from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.ports import ModelJob
 from tunegate.project import open_project
+from tunegate.system.cache.shared_cache import require_signing
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
 from tunegate.tune.revalidation import Challenge, Revalidated, challenges, revalidate
@@ -53,6 +54,7 @@ def run(options: ImportOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     database = read_database(options.directory)
+    require_signing(project.config.cache)
     changes = project.all_models()
     with (
         opened_output(settings.out, "cache import") as out,

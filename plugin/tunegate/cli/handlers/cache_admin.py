@@ -14,7 +14,7 @@ from tunegate.redaction import redact
 from tunegate.review import config_file
 from tunegate.runtimes.registry import may_compile
 from tunegate.settings import Settings, apply_overrides
-from tunegate.system.cache.shared_cache import open_shared_store, signing_key
+from tunegate.system.cache.shared_cache import open_shared_store, require_signing, signing_key
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
 from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys
@@ -92,6 +92,8 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
             return groups, (f"zones but {', '.join(own)}: left out, {error}",)
 
     def compactor(self, group: Group) -> Compactor:
+        """Raises ConfigError without a key that the zone trusts: its HEAD would be refused."""
+        require_signing(self.config, group.zone)
         return Compactor(
             self.store, group, keys=self.keys, signer=self.signer, seconds=lambda: int(time.time())
         )

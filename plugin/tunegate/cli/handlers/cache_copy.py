@@ -16,7 +16,7 @@ from tunegate.errors import PASS, UNFIT, ConfigError, EnvironmentUnfitError
 from tunegate.models.export_models import export_models
 from tunegate.project import Project, open_project
 from tunegate.settings import Settings
-from tunegate.system.cache.shared_cache import SharedCache, undelivered_store
+from tunegate.system.cache.shared_cache import SharedCache, require_signing, undelivered_store
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
 from tunegate.tune.revalidation import Challenge, Revalidated, challenges, revalidate
@@ -80,6 +80,7 @@ def run_push(options: cache.PushOptions) -> int:
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")
     admin = open_cache_admin(settings)
+    require_signing(admin.config)
     waiting = undelivered_store(admin.config, root=admin.root)
     source = waiting if directory is None else FileStore(directory)
     with answering(admin.config):
@@ -133,6 +134,7 @@ def promote(options: cache.PromoteOptions) -> int:
             f"--from-zone: {options.from_zone} is the zone to promote to. Name another."
         )
     changes = project.all_models()
+    require_signing(project.config.cache)
     with (
         opened_output(settings.out, "cache promote") as out,
         opened_tools(settings, project.checkout(), out) as tools,

@@ -142,14 +142,14 @@ def _required_encryption(admin: CacheAdmin) -> str | None:
 def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     zone = admin.config.zone
     must_sign = admin.keys.is_required(zone)
-    if admin.signer is not None:
+    if admin.signer is not None and admin.keys.is_signer(zone, admin.signer):
         detail = f"signs with {admin.signer.key}: {admin.signer.public}"
         yield HealthCheck("signing key", ok=True, detail=detail)
         if not must_sign:
             steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}")
         return
     if must_sign and admin.config.mode == "rw":
-        detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
+        detail = f"zone {zone} wants signatures and {VARIABLE} is no key of it"
         yield HealthCheck("signing key", ok=False, detail=detail)
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
         return

@@ -183,10 +183,10 @@ def repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]
             "Run tunegate cache probe."
         )
         raise EnvironmentUnfitError(message)
+    compactors = [admin.compactor(group) for group in dict.fromkeys(flaw.group for flaw in flaws)]
     for name in broken:
         admin.store.delete(name)
-    groups = dict.fromkeys(flaw.group for flaw in flaws)
-    return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
+    return tuple(compactor.run(rebuild=True) for compactor in compactors)
 
 
 def _show(url: str, flaws: tuple[Flaw, ...], *, repairs: int, repair: bool, groups: int) -> None:

@@ -31,6 +31,7 @@ from tunegate.report.history import Shipped, of_builds, of_elected
 from tunegate.report.sentences import shipping_in_words, tuning_words
 from tunegate.review.globs import chosen_models
 from tunegate.runtimes.requirements import require_installed
+from tunegate.system.cache.shared_cache import require_signing
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
 from tunegate.tune.expected_time import nobody
@@ -219,6 +220,7 @@ def _require_writing(cache: CacheConfig) -> None:
     if cache.mode != "rw":
         message = f"cache.mode: {cache.mode} keeps nothing of what warm learns. Set it to rw."
         raise ConfigError(message)
+    require_signing(cache)
 
 
 def _show(result: Warmed, warnings: Collection[str]) -> None:

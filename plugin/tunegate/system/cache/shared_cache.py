@@ -319,6 +319,15 @@ def signing_key() -> Signer | None:
         raise ConfigError(f"{VARIABLE}: {error}.") from error
 
 
+def require_signing(config: CacheConfig, zone: str = "") -> None:
+    """Raises ConfigError if no reader would trust what this environment writes to the zone, or to
+    the configured one."""
+    zone = zone or config.zone
+    if not TrustedKeys(config.trusted_keys).is_signer(zone, signing_key()):
+        message = f"{VARIABLE}: zone {zone} of cache.trusted-keys trusts signed content alone"
+        raise ConfigError(f"{message}. Set it to the PEM of one of its keys.")
+
+
 # The directories of this user's cache and state, by the XDG base directories. What an earlier
 # version left under `~/.cache/tunegate` stays in use, so that nothing has to be tuned again.
 
