@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from tunegate_cache.format import names, segment
+from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, parse_segment
 from tunegate_cache.format.signing import Signer, TrustedKeys
-from tunegate_cache.protocol import group_state
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import opened_segment, read_archive
@@ -22,6 +25,10 @@ from tunegate_cache.stores.store import (
 )
 
 _MOST_TRIES = 3
+_UNMERGED = (
+    "the copy has records or revocations of its own, and a HEAD for all needs a signature. Set "
+    "TUNEGATE_SIGNING_KEY, or name another directory"
+)
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +49,17 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pull(
-    source: ObjectStore, destination: MaintainedStore, group: Group, keys: TrustedKeys
+    source: ObjectStore,
+    destination: MaintainedStore,
+    group: Group,
+    keys: TrustedKeys,
+    signer: Signer | None = None,
 ) -> Copied:
     """Copies the snapshot, the segments beside it, and HEAD last: an interrupted copy is an older
-    cache, not a broken one. Begins again if something is gone that a compaction and a collection
-    have replaced meanwhile. Raises StoreUnavailableError."""
+    cache, not a broken one. Where the destination has records or revocations of its own, HEAD is
+    not copied: a compaction there, signed by `signer`, merges both. Begins again if something is
+    gone that a compaction and a collection have replaced meanwhile. Raises
+    StoreUnavailableError."""
     tries = 0
     while True:
         tries += 1
@@ -55,9 +68,60 @@ def pull(
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
-        if current.head is not None:
-            _replace(destination, group.head, current.body)
-        return copied
+        problems = _move_head(source, destination, group, current, keys=keys, signer=signer)
+        return copied.plus(Copied(problems=problems))
+
+
+def _move_head(
+    source: ObjectStore,
+    destination: MaintainedStore,
+    group: Group,
+    current: CurrentHead,
+    *,
+    keys: TrustedKeys,
+    signer: Signer | None,
+) -> tuple[str, ...]:
+    """Gives the destination the HEAD, or one of what both have. Returns problems."""
+    if current.head is None:
+        return ()
+    while True:
+        own = group_state.current_head(destination, group, keys)
+        if own.is_later:
+            return (f"{group.zone}: {own.problem}",)
+        try:
+            if not _has_more(source, destination, group, own, current.head):
+                destination.move_pointer(group.head, current.body, own.tag)
+                return ()
+        except PointerMovedError:
+            continue
+        if not keys.is_signer(group.zone, signer):
+            return (f"{group.zone}: {_UNMERGED}",)
+        compactor = Compactor(
+            destination, group, keys=keys, signer=signer, seconds=lambda: int(time.time())
+        )
+        merged = compactor.run(revoke=current.head.revoked)
+        if merged.status != "moved":
+            return tuple(f"{group.zone}: {problem}" for problem in merged.problems)
+
+
+def _has_more(
+    source: ObjectStore, destination: ObjectStore, group: Group, own: CurrentHead, head: Head
+) -> bool:
+    """Returns whether the destination has archived or revoked what the HEAD does not know."""
+    if own.head is not None and not set(own.head.revoked) <= set(head.revoked):
+        return True
+    theirs = {group.content("cold", digest) for digest in head.archives}
+    more = set(group_state.listing(destination, group).archives) - theirs
+    return bool(more) and not _files(destination, more) <= _files(source, theirs)
+
+
+def _files(store: ObjectStore, archives: Iterable[str]) -> frozenset[str]:
+    """Returns the files of the segments in those that can be read."""
+    files: set[str] = set()
+    for name in archives:
+        with suppress(CorruptArchiveError, ObjectNotFoundError):
+            files |= archive.files(store, name)
+    return frozenset(files)
 
 
 def _to_copy(
@@ -150,16 +214,3 @@ def _segments(source: ObjectStore, zone: str) -> Iterator[tuple[str, bytes | str
                     yield segment_name.name, body
             except CorruptArchiveError as error:
                 yield group.content("cold", digest), str(error)
-
-
-def _replace(store: MaintainedStore, name: str, body: bytes) -> None:
-    while True:
-        try:
-            tag = store.read_pointer(name).tag
-        except ObjectNotFoundError:
-            tag = None
-        try:
-            store.move_pointer(name, body, tag)
-        except PointerMovedError:
-            continue
-        return

@@ -14,7 +14,7 @@ from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format import head as heads
 from tunegate_cache.format.names import Group, group_of
-from tunegate_cache.format.records import ExactHit, Toolchain, TransferHit
+from tunegate_cache.format.records import ExactHit, Provenance, Toolchain, TransferHit
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import signature_of
 from tunegate_cache.maintenance.collection import collect
@@ -471,6 +471,55 @@ def test_pulling_again_brings_news_and_moves_the_head(source: Place, destination
     assert (
         destination.store.read_pointer(MAIN.head).body == source.store.read_pointer(MAIN.head).body
     )
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_copy_that_has_worked_on_its_own_keeps_what_it_has(
+    source: Place, destination: Place, is_collected: bool
+) -> None:
+    """Records and revocations of both count, here and after later copies."""
+    theirs, ours = (Revocation(repository=name) for name in ("bad/theirs", "bad/ours"))
+    x, y = (
+        make_record(name, source=Provenance(repository=each.repository))
+        for name, each in (("x", theirs), ("y", ours))
+    )
+    pull(source.store, destination.store, MAIN, NOBODY)
+    destination.publish(make_record("own"), x)
+    destination.compact([ours])
+    if is_collected:
+        destination.collect()
+    source.archive(make_record("news"), y)
+    source.compact([theirs])
+    for _ in range(2):
+        assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
+        names = ("w0", "w1", "later", "own", "news")
+        assert [destination.best(name) for name in names] == [make_record(name) for name in names]
+        assert (destination.best("x"), destination.best("y")) == (None, None)
+    head = present(current_head(destination.store, MAIN, NOBODY).head)
+    assert set(head.revoked) == {ours, theirs}
+
+
+def test_a_copy_whose_records_the_source_has_is_replaced(source: Place, destination: Place) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    destination.archive(make_record("own"))
+    push(destination.store, source.store, from_zone="main", zone="main", signer=None)
+    source.archive()
+    pull(source.store, destination.store, MAIN, NOBODY)
+    assert source.store.read_pointer(MAIN.head).body == (
+        destination.store.read_pointer(MAIN.head).body
+    )
+
+
+def test_a_signed_copy_is_merged_with_a_key_or_stays_as_it_is(tmp_path: Path) -> None:
+    source, copy = (Place(tmp_path / name, KEYS, OURS) for name in ("source", "copy"))
+    source.archive(make_record("a"))
+    copy.archive(make_record("own"))
+    before = copy.store.read_pointer(MAIN.head).body
+    (problem,) = pull(source.store, copy.store, MAIN, KEYS).problems
+    assert "needs a signature" in problem
+    assert copy.store.read_pointer(MAIN.head).body == before
+    assert pull(source.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    assert (copy.best("a"), copy.best("own")) == (make_record("a"), make_record("own"))
 
 
 def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destination: Place) -> None:

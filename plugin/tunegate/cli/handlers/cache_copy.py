@@ -48,7 +48,8 @@ def run_pull(options: cache.PullOptions) -> int:
         for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
             for group in admin.groups(zone):
                 destination = _Destination(options.directory)
-                total = total.plus(pull(admin.store, destination, group, admin.keys))
+                copied = pull(admin.store, destination, group, admin.keys, admin.signer)
+                total = total.plus(copied)
     return _finish(settings, admin.location, str(options.directory), total)
 
 
