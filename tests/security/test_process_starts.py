@@ -29,6 +29,7 @@ STARTERS = {
     "plugin/extras/upgrades/tunegate_upgrades/environments/kept_environments.py": {
         "sys.executable"
     },
+    "plugin/tunegate/system/machine/packages.py": {"sys.executable"},  # names it to the user
     "plugin/tunegate/system/processes/user_command.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, the agent of
