@@ -5,10 +5,19 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tunegate.ci import protocol
 from tunegate.ci.comments import report_marker
 from tunegate.ci.host_files import log_line, write_host_json
 from tunegate.ci.http import RestApi
+from tunegate.ci.protocol import (
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+    MergeBase,
+    Usual,
+)
 from tunegate.errors import ConfigError
 
 
@@ -23,36 +32,34 @@ class AcmeHost:
         """Acme sets this in every job."""
         return environment.get("ACME") == "1"
 
-    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """A change is compared with its target branch, a branch with the default one."""
         kind, head = self._value("ACME_KIND"), self._value("ACME_COMMIT")
         number = self._value("ACME_CHANGE")
         if asked.base and asked.head:
-            return protocol.JobEvent(revisions=protocol.Usual())
+            return JobEvent(revisions=Usual())
         if kind == "branch":
             zone = "main" if self._value("ACME_BRANCH") == "main" else None
-            return protocol.JobEvent(
-                revisions=protocol.Usual(default_branch="main"), checked_out=head, zone=zone
-            )
+            return JobEvent(revisions=Usual(default_branch="main"), checked_out=head, zone=zone)
         if kind != "change" or not number.isdecimal():
             raise ConfigError(f'ACME_KIND: "{kind}" says no two commits. Name --base and --head.')
-        return protocol.JobEvent(
-            revisions=protocol.MergeBase(target=self._value("ACME_TARGET")),
+        return JobEvent(
+            revisions=MergeBase(target=self._value("ACME_TARGET")),
             checked_out=head,
             zone=None if self._value("ACME_IS_FORK") == "1" else f"pr/acme/{number}",
             pull_request=int(number),
             tip=head,
         )
 
-    def links(self, out: Path) -> protocol.Links:
+    def links(self, out: Path) -> Links:
         """The page of the job."""
-        return protocol.Links(run=self._value("ACME_JOB_URL"))
+        return Links(run=self._value("ACME_JOB_URL"))
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Acme reads nothing out of a log."""
         return nullcontext()
 
-    def tell(self, report: protocol.JobReport) -> None:
+    def tell(self, report: JobReport) -> None:
         """Reports annotations in the log, and outputs in a file that Acme reads."""
         for annotation in report.annotations:
             sys.stderr.write(f"{log_line(annotation)}\n")
@@ -60,12 +67,17 @@ class AcmeHost:
             write_host_json(report.directory, "acme.json", dict(report.outputs))
 
     def comment(
-        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self,
+        event: JobEvent,
+        name: str,
+        markdown: str,
+        *,
+        updates_only: bool = False,
     ) -> None:
         """Acme keeps one comment for each key."""
         token = self._value("ACME_TOKEN")
         if not token or event.pull_request is None:
-            raise protocol.HostRefusedError("ACME_TOKEN is not set, or this is no change")
+            raise HostRefusedError("ACME_TOKEN is not set, or this is no change")
         api = RestApi("Acme", self._value("ACME_API"), {"Authorization": f"Bearer {token}"})
         comment = {"key": report_marker(name), "text": markdown}
         place = f"/changes/{event.pull_request}/comment"
@@ -76,4 +88,4 @@ class AcmeHost:
         return self._environment.get(name, "")
 
 
-_: type[protocol.CiHost] = AcmeHost
+_: type[CiHost] = AcmeHost

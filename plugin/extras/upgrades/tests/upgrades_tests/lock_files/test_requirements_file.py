@@ -99,7 +99,7 @@ def test_nothing_that_changes_what_is_installed_is_read_as_unchanged(
 
 @pytest.mark.parametrize(
     "line",
-    ["-rbase.txt", '-r "base.txt"', "--requirement base.txt", "--pre --requir=base.txt"],
+    ["-rbase.txt", '-r "base.txt"', "--requirement base.txt", "--pre --requirem=base.txt"],
 )
 def test_an_included_file_is_named_in_each_way_that_pip_takes(line: str) -> None:
     assert read(line, base="ort==1").pins["ort"].version == "1"
