@@ -30,12 +30,15 @@ _ESCAPED = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def copy_content(
-    git: GitProcess, version: ModelVersion, into: BinaryIO, told: StageOutput | bytes | None = None
+    git: GitProcess,
+    version: ModelVersion,
+    into: BinaryIO,
+    dvc_source: StageOutput | bytes | None = None,
 ) -> None:
-    """Copies the content into an empty file, piece by piece; `told` is what a DVC pipeline says
-    about it, or its DVC file, if that was read. Raises ModelError naming the pointer
-    that is not hydrated and the command to run, or bytes that do not match the pointer, or that git
-    does not have."""
+    """Copies the content into an empty file, piece by piece. `dvc_source` is what a DVC pipeline
+    says about it, or its DVC file, if that was read. Raises ModelError naming the pointer that is
+    not hydrated and the command to run, or bytes that do not match the pointer, or that git does
+    not have."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
@@ -45,7 +48,7 @@ def copy_content(
         message = f"{path}: kept twice, {who}. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
-        _copy_from_dvc(git, version, into, told)
+        _copy_from_dvc(git, version, into, dvc_source)
         return
     _copy_blob(git, version.revision, path, into)
     replace_pointer(git, version, into)
@@ -189,15 +192,15 @@ def _copy_from_lfs(
 
 
 def _copy_from_dvc(
-    git: GitProcess, version: ModelVersion, into: BinaryIO, told: StageOutput | bytes | None
+    git: GitProcess, version: ModelVersion, into: BinaryIO, dvc_source: StageOutput | bytes | None
 ) -> None:
     path = version.path
-    stage = told if isinstance(told, StageOutput) else None
+    stage = dvc_source if isinstance(dvc_source, StageOutput) else None
     if stage is not None and stage.is_contradicted:
         message = f"{path}: kept by DVC with several digests ({stage.digest}). Keep it once."
         raise ModelError(message)
     if stage is None:
-        content = told if isinstance(told, bytes) else _dvc_file(git, version)
+        content = dvc_source if isinstance(dvc_source, bytes) else _dvc_file(git, version)
         pointer, dvc_path = dvc_pointer(content, path), f"{path}.dvc"
     else:
         pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)

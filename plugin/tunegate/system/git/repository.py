@@ -229,11 +229,11 @@ class GitRepository(GitEvents):
                 f"Run: {dvc_command(self._git, version, directory)}"
             )
             raise ModelError(message)
-        told: dvc.StageOutput | bytes | None = outputs.files.get(version.path)
+        dvc_source: dvc.StageOutput | bytes | None = outputs.files.get(version.path)
         # An escaped name may be that of two files.
-        if version.storage == "dvc" and told is None and "\\x" not in version.path:
-            told = self.dvc_files(version.revision).get(f"{version.path}.dvc")
-        copy_content(self._git, version, into, told)
+        if version.storage == "dvc" and dvc_source is None and "\\x" not in version.path:
+            dvc_source = self.dvc_files(version.revision).get(f"{version.path}.dvc")
+        copy_content(self._git, version, into, dvc_source)
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other
