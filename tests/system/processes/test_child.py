@@ -22,7 +22,6 @@ from tests.system.processes.test_conversations import question
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.processes import child as child_module
 from tunegate.system.processes import memory_limit
-from tunegate.system.processes import memory_limit as module
 from tunegate.system.processes.child import Child, ChildDiedError, process_state
 from tunegate.system.processes.conversations import MOST_WAITED, is_time_up, waited_for_core
 from tunegate.system.processes.run_child import MEMORY_VARIABLE
@@ -211,7 +210,7 @@ GIB = 2**30
 
 @pytest.fixture
 def ten_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "available_bytes", lambda: 10 * GIB)
+    monkeypatch.setattr(memory_limit, "available_bytes", lambda: 10 * GIB)
 
 
 def model(directory: Path, name: str, size_bytes: int) -> Path:
