@@ -32,7 +32,8 @@ class Loaded(Protocol):
         ...
 
     def bound(self, feed: Feed) -> Inference:
-        """Returns what is timed: only an inference on these inputs, until it has finished."""
+        """Returns what is timed: only an inference on these inputs, until it has finished. On CPUs
+        it is asked for up to 64 inputs, whose inferences then run in turn."""
         ...
 
 

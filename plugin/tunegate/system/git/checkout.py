@@ -62,17 +62,13 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(attributes[path])
         lines = "".join(f"{path}\0" for path in paths).encode()
-        try:
-            output = git.answer(
-                *("check-attr", "-z", "--stdin", *_ASKED),
-                standard_input=lines,
-                limit_seconds=_MATCHING_SECONDS,
-            )
-        except RevisionError as error:
-            raise RevisionError(
-                f"{ATTRIBUTES_FILE}: git check-attr failed, or was stopped after "
-                f"{_MATCHING_SECONDS} s. Write its patterns with fewer asterisks."
-            ) from error
+        ask = ("check-attr", "-z", "--stdin", *_ASKED)
+        output = git.output(*ask, standard_input=lines, limit_seconds=_MATCHING_SECONDS)
+    if output is None:
+        raise RevisionError(
+            f"{ATTRIBUTES_FILE}: git check-attr failed, or was stopped after "
+            f"{_MATCHING_SECONDS} s. Write its patterns with fewer asterisks."
+        )
     words = output.decode("utf-8", "surrogateescape").split("\0")
     values: dict[str, dict[str, str]] = {}
     for path, name, value in zip(words[::3], words[1::3], words[2::3], strict=False):

@@ -171,9 +171,8 @@ def _copy_from_lfs(
     not the base's."""
     path, oid = version.path, pointer.digest
     # Git LFS takes a pattern, and several of them between commas.
-    is_pattern = _LFS_PATTERN.search(path) is not None
-    what = f"origin {version.revision}"
-    what = what if is_pattern else f"{what} --include={shlex.quote(path)}"
+    only = "" if _LFS_PATTERN.search(path) else f" --include={shlex.quote(path)}"
+    what = f"origin {version.revision}{only}"
     sink = _Checked(into, pointer)
     source = opened_inside(git.common_dir, f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
     if source is not None:

@@ -81,15 +81,13 @@ class GitProcess:
         text = self.text(*arguments, limit_seconds=limit_seconds)
         return None if text is None else text.split("\n") if text else []
 
-    def answer(
-        self, *arguments: str, standard_input: bytes = b"", limit_seconds: float | None = None
-    ) -> bytes:
+    def answer(self, *arguments: str, standard_input: bytes = b"") -> bytes:
         """Returns the output of a command that has no reason to fail. Raises RevisionError if it
         does, or does not end in time."""
-        output = self.output(*arguments, standard_input=standard_input, limit_seconds=limit_seconds)
+        output = self.output(*arguments, standard_input=standard_input)
         if output is None:
             what = f"{self.root}: git {arguments[0]} failed, was killed or did not end"
-            raise RevisionError(f"{what} in {limit_seconds or _MAX_SECONDS:.0f} s. Run it again.")
+            raise RevisionError(f"{what} in {_MAX_SECONDS} s. Run it again.")
         return output
 
     def output(

@@ -61,9 +61,11 @@ class GitRepository(GitEvents):
         """Returns the files of a revision, without sizes: for those git would fetch every blob that
         a blobless clone lacks. Raises RevisionError if a checkout would write the revision
         differently."""
-        return tuple(map(_entry, self._listing(revision)))
+        return tuple(self._entries(revision).values())
 
-    def _listing(self, revision: str) -> list[bytes]:
+    def _read_entries(self, revision: str) -> Mapping[bytes, TreeEntry]:
+        """Returns the entries by their names in git: as text, where bytes that are not UTF-8 are
+        escaped, two names may be one."""
         broken = self._broken(revision)
         if broken:
             message = (
@@ -75,12 +77,8 @@ class GitRepository(GitEvents):
         if entries is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
             raise RevisionError(message)
-        return [line for line in entries.split(b"\0") if line]
-
-    def _read_entries(self, revision: str) -> Mapping[bytes, TreeEntry]:
-        """Returns the entries by their names in git: as text, where bytes that are not UTF-8 are
-        escaped, two names may be one."""
-        return {line.partition(b"\t")[2]: _entry(line) for line in self._listing(revision)}
+        lines = filter(None, entries.split(b"\0"))
+        return {line.partition(b"\t")[2]: _entry(line) for line in lines}
 
     def entry(self, revision: str, path: str) -> TreeEntry | None:
         """Returns the revision's entry at exactly this path, without its content, or None. Raises
