@@ -1,7 +1,5 @@
 import json
 import re
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,8 @@ from tests.ci.gitlab.test_event import REQUEST
 from tests.plugins.registered_plugin import install_into, register
 from tests.support.present import present
 from tunegate.ci import protocol, registry
-from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
 from tunegate.ci.events import zone_of_branch, zone_of_pull_request, zone_of_queue
 from tunegate.ci.github.host import GitHubHost
-from tunegate.ci.gitlab.host import GitLabHost
 from tunegate.ci.host_files import dotenv, write_host_file
 from tunegate.ci.job_results import ConfigPlace, place_of, run_agent
 from tunegate.ci.registry import NoCiHost
@@ -221,7 +217,7 @@ def test_what_is_compared_and_where_the_job_is_the_host_says() -> None:
     host.comment(host.event(protocol.AskedRevisions(base="a", head="b")), "name", "text")
 
 
-# Files that a host writes, and the rules for hosts.
+# Files that a host writes.
 
 
 def test_no_link_is_written_through(tmp_path: Path) -> None:
@@ -244,79 +240,6 @@ def test_every_line_is_one_variable_of_ours_whatever_its_value_was(values: dict[
         name, _, value = line.partition("=")
         assert values[name.removeprefix("TUNEGATE_").lower()] == value
         assert not set(value) & set("\"'$`# ")
-
-
-# The contract of a CI host: those of the core keep it, and a host that breaks a rule is told.
-
-TOKENS = {"TUNEGATE_GITHUB_TOKEN": SECRET, "TUNEGATE_GITLAB_TOKEN": SECRET}
-
-
-@pytest.mark.parametrize("host", [GitHubHost, GitLabHost, NoCiHost])
-@pytest.mark.parametrize("rule", HOST_RULES, ids=lambda rule: rule.name)
-def test_every_host_of_the_core_keeps_the_rule(rule: HostRule, host: type[protocol.CiHost]) -> None:
-    assert rule.problem(host, TOKENS) == ""
-
-
-class Everywhere(NoCiHost):
-    @staticmethod
-    def is_here(environment: Mapping[str, str]) -> bool:
-        return True
-
-
-class KnowsAnAddress(NoCiHost):
-    def links(self, out: Path) -> protocol.Links:
-        return protocol.Links(run="https://ci/1")
-
-
-class Guesses(NoCiHost):
-    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
-        return protocol.JobEvent(revisions=protocol.Push(before="a" * 40, after="b" * 40))
-
-
-class TeachesMain(NoCiHost):
-    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
-        return protocol.JobEvent(revisions=protocol.Usual(), zone="main")
-
-
-class RepeatsWhatItIsTold(NoCiHost):
-    def tell(self, report: protocol.JobReport) -> None:
-        for annotation in report.annotations:
-            sys.stderr.write(f"{annotation.text}\n")
-
-
-class WritesAnywhere(NoCiHost):
-    def tell(self, report: protocol.JobReport) -> None:
-        if report.directory is not None:
-            (report.directory / "report.md").write_text(report.summary)
-        for _ in report.annotations:
-            sys.stderr.write("x\n")
-
-
-class ShowsItsToken(NoCiHost):
-    def comment(
-        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
-    ) -> None:
-        raise protocol.HostRefusedError(f"{self._environment}")
-
-
-@pytest.mark.parametrize(
-    ("host", "said"),
-    [
-        (Everywhere, "it is here where no variable says so"),
-        (KnowsAnAddress, "it knows an address that no variable says"),
-        (Guesses, "it compares commits that nothing names"),
-        (TeachesMain, "whoever names both revisions writes the main zone"),
-        (RepeatsWhatItIsTold, "2 annotations are 6 lines"),
-        (WritesAnywhere, "the file report.md does not begin with ci-"),
-        (ShowsItsToken, "a refusal shows a token"),
-        (object, "comment does not take self, event, name, markdown, updates_only"),
-    ],
-)
-def test_a_host_that_breaks_a_rule_is_told(host: type[protocol.CiHost], said: str) -> None:
-    problems = []
-    for rule in HOST_RULES if host is not object else HOST_RULES[:1]:
-        problems += [found] if (found := rule.problem(host, TOKENS)) else []
-    assert problems == [said]
 
 
 COMMAND = protocol.AgentCommand(

@@ -3,7 +3,7 @@
 import pytest
 from acme_ci import AcmeHost
 
-from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
+from tunegate_ci_hosts.conformance import HOST_RULES, SECRET, HostRule
 
 
 @pytest.mark.parametrize("rule", HOST_RULES, ids=lambda rule: rule.name)
