@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tunegate.ci.fork_report import comment_on_fork
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.job import report_stop, run_job
 from tunegate.cli.main import execute
 from tunegate.errors import ConfigError
 from tunegate_action.debug_log import is_debug, show_debug
+from tunegate_action.fork_report import comment_on_fork
 from tunegate_action.inputs import read_fork_report, read_request
 from tunegate_action.wider_environment import (
     WiderEnvironmentNeeded,
