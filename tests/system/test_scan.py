@@ -380,6 +380,13 @@ def test_a_graph_that_calls_pass_on_counts_as_often_as_it_is_used() -> None:
     parsed_model(passing(10, by_default=False))
     refused_once_parsed(passing(200, by_default=False), "become 200,200 nodes")
     refused_once_parsed(passing(200, by_default=True), "become 200,200 nodes")
+    # A graph that is passed on may have a reference itself, which is then copied as often.
+    outer = onnx.ModelProto.FromString(passing(200, by_default=False))
+    inner = helper.make_graph([outer.functions[0].node[0]], "inner", [], [])
+    between = helper.make_node("f0", ["a"], ["b"], domain="my", w=inner)
+    outer.functions.append(function_of(1, [between]))
+    outer.graph.node[0].op_type = "f1"
+    refused_once_parsed(outer.SerializeToString(), "become 200,400 nodes")
 
 
 @pytest.mark.parametrize("place", ["body", "call", "name"])

@@ -4,13 +4,12 @@ files are collected, wherever in it a tensor is.
 A few bytes become a large object each when parsed, and the parser itself has no limits.
 """
 
-import dataclasses
 import hashlib
 import posixpath
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -45,6 +44,10 @@ _MAX_VALUES_OF_NODE = 20_000
 _MAX_DATA_FILES = 20_000
 _Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
+_COUNTS = ("nodes", "constants", "calls", "levels", "names", "bytes")
+_Counts = Counter[str | tuple[str]]
+"""What nodes become, by `_COUNTS`; and how often each attribute of the function that they are in is
+used, by a tuple of its name."""
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
@@ -181,36 +184,6 @@ def _require_few_values(node: onnx.NodeProto) -> None:
         raise UnreadModelError(message)
 
 
-@dataclasses.dataclass
-class _Inlined:
-    """Nodes once each call among them is replaced by its function."""
-
-    nodes: int = 0
-    constants: int = 0
-    calls: int = 0
-    levels: int = 0
-    names: int = 0
-    """Each is longer by the name of each function that it was in."""
-    size_bytes: int = 0
-    uses: Counter[str] = dataclasses.field(default_factory=Counter)
-    """The copies in it of each attribute of the function."""
-
-    def add(self, other: "_Inlined", times: int = 1) -> None:
-        self.nodes = min(self.nodes + other.nodes * times, _COUNTED)
-        self.constants = min(self.constants + other.constants * times, _COUNTED)
-        self.calls = min(self.calls + other.calls * times, _COUNTED)
-        self.names = min(self.names + other.names * times, _COUNTED)
-        self.size_bytes = min(self.size_bytes + other.size_bytes * times, _COUNTED)
-
-    @property
-    def steps(self) -> int:
-        """The steps of ONNX Runtime, about 6 microseconds each. It goes through the graph once
-        per level, through all nodes for each call, and through all constants for each of them."""
-        nodes = self.nodes + self.calls
-        per_node = _STEPS_OF_NODE + self.levels + self.calls // _NAMES_PER_STEP
-        return nodes * per_node + self.constants**2 // _CONSTANTS_PER_STEP
-
-
 def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
     """Raises ModelError for functions that become too much once each call is replaced by its
     function, as ONNX Runtime does it: twenty that call each other twice are a million nodes. Only
@@ -219,7 +192,7 @@ def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
     for function in model.functions:  # of two with one name, either may be what is called
         key = _called_function(function.domain, function.name, function.overload)
         functions.setdefault(key, []).append(function)
-    known: dict[_Callee, _Inlined] = {}
+    known: dict[_Callee, _Counts] = {}
     inside: set[_Callee] = set()
     waiting = list(functions)
     while waiting:
@@ -235,18 +208,18 @@ def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
         inside.add(which)
         waiting += missing
         if not missing:
-            known[which] = _inlined_functions(functions[which], known)
+            known[which] = _called(functions[which], known)
     whole = _inlined(model.graph.node, known)
     nodes_of_file = sum(1 for _ in nodes_of(model))
-    if whole.steps > max(_MAX_INLINING_STEPS, _MAX_STEPS_OF_NODE * nodes_of_file):
+    if _steps(whole) > max(_MAX_INLINING_STEPS, _MAX_STEPS_OF_NODE * nodes_of_file):
         message = (
-            f"its functions become {whole.nodes:,} nodes ({whole.calls:,} calls, levels: "
-            f"{whole.levels:,}), which takes ONNX Runtime too long: commit it with its functions "
-            "inlined (onnx.inliner), repeat them by a Loop, or call fewer"
+            f"its functions become {whole['nodes']:,} nodes ({whole['calls']:,} calls, levels: "
+            f"{whole['levels']:,}), which takes ONNX Runtime too long: commit it with its "
+            "functions inlined (onnx.inliner), repeat them by a Loop, or call fewer"
         )
         raise UnreadModelError(message)
     most = _most_bytes(size_bytes)
-    if whole.size_bytes > size_bytes + most:
+    if whole["bytes"] > size_bytes + most:
         message = (
             f"its functions take more than {most / 2**20:,.0f} MiB of memory where each call is "
             "replaced by its function: make their constants inputs, and their names short"
@@ -259,63 +232,69 @@ def _nodes_of_functions(
 ) -> Iterator[Iterable[onnx.NodeProto]]:
     for function in functions:
         yield function.node
-        yield from (body.node for body in bodies_of(_defaults(function)))
+        for default in function.attribute_proto:
+            yield from (body.node for body in _bodies(default))
 
 
-def _defaults(function: onnx.FunctionProto) -> onnx.NodeProto:
-    """Returns a node with the attributes that a call of the function may leave out."""
-    return onnx.NodeProto(attribute=function.attribute_proto)
-
-
-def _inlined_functions(
-    functions: Iterable[onnx.FunctionProto], known: Mapping[_Callee, _Inlined]
-) -> _Inlined:
-    total = _Inlined()
-    for function in functions:
-        body = _inlined(function.node, known)
-        total.add(body)
-        total.levels = max(total.levels, body.levels)
-        total.uses.update(body.uses)
-        _add_attributes(total, _defaults(function), body, known)
+def _inlined(nodes: Iterable[onnx.NodeProto], known: Mapping[_Callee, _Counts]) -> _Counts:
+    """Counts what the nodes become once each call among them is replaced by its function."""
+    total: _Counts = Counter()
+    for node in nodes:
+        plain = Counter(nodes=1, constants=int(node.op_type == "Constant"))
+        called = known.get(_callee(node), plain)
+        _add(total, {key: called[key] for key in _COUNTS})
+        names = len(node.input) + len(node.output) + 1
+        _add(total, {"names": names, "bytes": node.ByteSize()})
+        _add_attributes(total, node.attribute, called, known)
     return total
 
 
-def _inlined(nodes: Iterable[onnx.NodeProto], known: Mapping[_Callee, _Inlined]) -> _Inlined:
-    total, plain, constant = _Inlined(), _Inlined(nodes=1), _Inlined(nodes=1, constants=1)
-    for node in nodes:
-        called = known.get(_callee(node))
-        total.add(called or (constant if node.op_type == "Constant" else plain))
-        total.names += len(node.input) + len(node.output) + 1
-        total.size_bytes += node.ByteSize()
-        if called is not None:
-            total.calls += 1
-            total.levels = max(total.levels, called.levels + 1)
-            total.size_bytes += called.names * len(node.op_type)
-        _add_attributes(total, node, called, known)
+def _called(functions: Sequence[onnx.FunctionProto], known: Mapping[_Callee, _Counts]) -> _Counts:
+    """Counts what a call of these functions of one name becomes."""
+    total: _Counts = Counter()
+    for function in functions:
+        body = _inlined(function.node, known)
+        _add_attributes(body, function.attribute_proto, body.copy(), known)
+        _add(total, body)
+    # Each name is longer by the name of each function that it was in.
+    _add(total, {"calls": 1, "bytes": total["names"] * len(functions[0].name)})
+    total["levels"] += 1
     return total
 
 
 def _add_attributes(
-    total: _Inlined,
-    node: onnx.NodeProto,
-    called: _Inlined | None,
-    known: Mapping[_Callee, _Inlined],
+    total: _Counts,
+    attributes: Iterable[onnx.AttributeProto],
+    called: _Counts,
+    known: Mapping[_Callee, _Counts],
 ) -> None:
-    """Adds the graphs and references in a node's attributes as often as the function that it calls
-    has them, and the further copies of others."""
-    for attribute in node.attribute:
-        times = max(called.uses[attribute.name], 1) if called else 1
+    """Adds the graphs and references in attributes as often as the function that is called has
+    them, and the further copies of others."""
+    for attribute in attributes:
+        times = max(called[attribute.name,], 1)
         if attribute.ref_attr_name:
-            uses = total.uses[attribute.ref_attr_name] + times
-            total.uses[attribute.ref_attr_name] = min(uses, _COUNTED)
+            _add(total, {(attribute.ref_attr_name,): times})
             continue
-        if times > 1:
-            total.size_bytes += attribute.ByteSize() * (times - 1)
+        _add(total, {"bytes": attribute.ByteSize() * (times - 1)})
         for body in _bodies(attribute):
             inner = _inlined(body.node, known)
-            total.add(inner, times)
-            total.levels = max(total.levels, inner.levels + (called.levels + 1 if called else 0))
-            total.uses.update(inner.uses)
+            inner["levels"] += called["levels"]
+            _add(total, inner, times)
+
+
+def _add(total: _Counts, other: Mapping[str | tuple[str], int], times: int = 1) -> None:
+    for key, count in other.items():
+        is_depth = key == "levels"
+        more = max(total[key], count) if is_depth else total[key] + count * times
+        total[key] = min(more, _COUNTED)
+
+
+def _steps(counts: _Counts) -> int:
+    """Returns the steps of ONNX Runtime, about 6 microseconds each. It goes through the graph once
+    per level, through all nodes for each call, and through all constants for each of them."""
+    nodes, calls = counts["nodes"] + counts["calls"], counts["calls"]
+    per_node = _STEPS_OF_NODE + counts["levels"] + calls // _NAMES_PER_STEP
+    return nodes * per_node + counts["constants"] ** 2 // _CONSTANTS_PER_STEP
 
 
 def _callee(node: onnx.NodeProto) -> _Callee:
