@@ -38,6 +38,7 @@ from tunegate.artifacts.inputs import Files, InputRule, Integers, KnownInputs, U
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs import drawn_inputs
+from tunegate.models.reference.onnx_runtime import onnxruntime
 from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.runtimes import builder, requirements
@@ -208,6 +209,22 @@ def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_pa
     assert build.sampled is not None
     assert len(build.sampled.relative) == 3
     assert all(0 < error < 0.1 for error in build.sampled.relative)
+
+
+def test_what_is_built_and_what_it_is_compared_with_are_opened_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, open_session = [], onnxruntime.InferenceSession
+
+    def counted(model: str, *given: Any, **more: Any) -> Any:
+        opened.append(Path(model).name)
+        return open_session(model, *given, **more)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
+    file = save(matmul_model(rows=4), tmp_path / "m.onnx")
+    job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / "b")
+    handle_request(SavingBuilder(ONNX_RUNTIME, tmp_path / "one", seed=1)._request(job))
+    assert opened == ["m.onnx", "model.onnx"]
 
 
 def test_a_model_without_an_end_is_told_as_too_slow_and_tried_by_no_other_runtime(

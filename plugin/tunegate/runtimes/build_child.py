@@ -6,6 +6,7 @@ Runtimes parse what a pull request brings; whatever breaks one breaks only this 
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,19 @@ from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import RANDOM, DidNotRun, compare_outputs, kind
+from tunegate.models.reference.comparison import (
+    RANDOM,
+    DidNotRun,
+    Reference,
+    compare_outputs,
+    kind,
+)
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
 from tunegate.models.seeded_inputs import calibration, seeded_inputs
 from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
-from tunegate.runtimes.runtime import SavingRuntime
+from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 
@@ -102,20 +109,23 @@ def _write_artifact(
     # A first run tells the shapes and types of the outputs.
     files = files_in(directory)
     key = _key(files, artifact, request)
-    outputs, notes = _first_run(runtime, prepared, artifact, request)
+    loaded = runtime.load(directory, artifact)
+    outputs, notes = _first_run(runtime.title, loaded, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
+    reference = partial(Reference, prepared.original, inputs, request.seeds, drawing.session)
     # Notes that only the reference makes.
     if request.is_reference and not request.samples:
         if request.inputs.base:
             base, seed = Path(request.inputs.base), request.seeds[0]
             notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
-        notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
+        own = compare_outputs(loaded.run, reference, artifact, with_own_noise=False)
+        notes = (*notes, *_wrong_by_itself(runtime.title, own))
         notes = (*notes, *_dull(drawing, request))
     # Check its numbers, or sample its errors. `artifact.json` is written last.
-    outcome = _check_or_sample(runtime, prepared, artifact, request, other_cases)
+    outcome = _check_or_sample(loaded, reference, artifact, request, other_cases)
     if isinstance(outcome, DidNotRun):
-        reference = "its numbers cannot be checked, ONNX Runtime"
-        who = reference if outcome.of_reference else runtime.title
+        unchecked = "its numbers cannot be checked, ONNX Runtime"
+        who = unchecked if outcome.of_reference else runtime.title
         text = f"{request.path}: {who} does not run it ({outcome.reason})."
         return Refused(text, memory=outcome.memory)
     check, sampled = outcome
@@ -156,18 +166,21 @@ def _add_calibration(
 
 
 def _first_run(
-    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
+    title: str,
+    model: Loaded,
+    prepared: PreparedModel,
+    artifact: ArtifactFile,
+    request: WriteArtifact,
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
     """Runs one inference. Returns the outputs, whose shapes a graph need not state, and notes on
     how it ran. Raises ModelError if the model loads but does not run on these inputs."""
-    model = runtime.load(Path(request.directory), artifact)
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
     model.bound(feed)
     try:
         values = model.run(feed)
     except Exception as error:
         # runtimes' errors have no common base class
-        raise ModelError(_does_not_run(runtime.title, artifact, request, error)) from error
+        raise ModelError(_does_not_run(title, artifact, request, error)) from error
     outputs = tuple(
         ArtifactTensor(name, *kind(value))
         for name, value in zip(prepared.outputs, values, strict=True)
@@ -203,44 +216,32 @@ def _does_not_run(
 
 
 def _check_or_sample(
-    runtime: SavingRuntime,
-    prepared: PreparedModel,
+    model: Loaded,
+    reference: partial[Reference],
     artifact: ArtifactFile,
     request: WriteArtifact,
     held_out: Sequence[ArtifactTensor],
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
     """Returns the artifact's check, or samples of its error if requested, on inputs kept from
     calibration; neither for the reference."""
-    if not request.samples:
-        if request.is_reference:
-            return None, None
-        check = _check(runtime, prepared, artifact, request)
-        return check if isinstance(check, DidNotRun) else (check, None)
-    run = runtime.load(Path(request.directory), artifact).run
-    errors = sampled_errors(
-        run, prepared.original, held_out, prepared.outputs, request.samples, cases=request.cases
-    )
-    return errors if isinstance(errors, DidNotRun) else (None, errors)
+    if request.samples:
+        names = [output.name for output in artifact.outputs]
+        errors = sampled_errors(
+            model.run, reference.args[0], held_out, names, request.samples, cases=request.cases
+        )
+        return errors if isinstance(errors, DidNotRun) else (None, errors)
+    check = None if request.is_reference else compare_outputs(model.run, reference, artifact)
+    return check if isinstance(check, DidNotRun) else (check, None)
 
 
-def _wrong_by_itself(
-    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
-) -> tuple[str, ...]:
+def _wrong_by_itself(title: str, check: NumericCheck | DidNotRun) -> tuple[str, ...]:
     """Returns a line if the reference's own optimizations give other numbers than the model as
     written: production gets them, whatever else ships."""
-    check = _check(runtime, prepared, artifact, request)
     if isinstance(check, DidNotRun) or check.passed:
         return ()
     if check.detail == RANDOM:
         return (RANDOM,)
-    return (f"{runtime.title} computes another model than is written: {check.detail}",)
-
-
-def _check(
-    runtime: SavingRuntime, prepared: PreparedModel, artifact: ArtifactFile, request: WriteArtifact
-) -> NumericCheck | DidNotRun:
-    model = runtime.load(Path(request.directory), artifact)
-    return compare_outputs(model.run, prepared.original, artifact, request.seeds)
+    return (f"{title} computes another model than is written: {check.detail}",)
 
 
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.models.reference import error_samples, tolerance
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import DidNotRun, compare_outputs
+from tunegate.models.reference.comparison import DidNotRun, Reference, compare_outputs
 from tunegate.models.reference.error_samples import (
     CaseFiles,
     TellingElements,
@@ -36,13 +37,19 @@ def artifact_of(x: ArtifactTensor, *outputs: ArtifactTensor) -> ArtifactFile:
     return ArtifactFile(runtime="any", file="m.onnx", inputs=(x,), outputs=outputs, threads=1)
 
 
+def compared(
+    run: Run, model: Path, artifact: ArtifactFile, seeds: Sequence[int]
+) -> NumericCheck | DidNotRun:
+    return compare_outputs(run, partial(Reference, model, artifact.inputs, seeds), artifact)
+
+
 @pytest.fixture
 def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
     """Returns a function that checks another one against a Relu."""
     model = save(one_node_model("Relu"), tmp_path / "m.onnx")
     tensors = [ArtifactTensor(name, shape(model), "float32") for name in ("x", "y")]
     artifact = artifact_of(*tensors)
-    return lambda run: compare_outputs(run, model, artifact, (1, 2))
+    return lambda run: compared(run, model, artifact, (1, 2))
 
 
 def shape(model: Path) -> tuple[int, ...]:
@@ -87,7 +94,7 @@ def test_an_artifact_that_says_other_outputs_than_it_gives_does_not_pass(
     name, dims, dtype = output
     x = ArtifactTensor(given.name, tuple(given.shape), "float32")
     artifact = artifact_of(x, ArtifactTensor(name or made.name, dims, dtype))
-    check = compare_outputs(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
+    check = compared(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
     assert isinstance(check, NumericCheck)
     assert not check.passed
     assert said in check.detail
@@ -111,8 +118,8 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
     outputs = (ArtifactTensor("label", (2,), "int64"), ArtifactTensor("maps", (), "sequence(map)"))
     artifact = artifact_of(ArtifactTensor("x", (2, 3), "float32"), *outputs)
     same = onnxruntime.InferenceSession(file)
-    equal = compare_outputs(lambda feed: same.run(None, feed), file, artifact, (1,))
-    wrong = compare_outputs(lambda feed: other.run(None, feed), file, artifact, (1,))
+    equal = compared(lambda feed: same.run(None, feed), file, artifact, (1,))
+    wrong = compared(lambda feed: other.run(None, feed), file, artifact, (1,))
     assert isinstance(equal, NumericCheck)
     assert isinstance(wrong, NumericCheck)
     assert (equal.passed, wrong.passed) == (True, False)
@@ -121,7 +128,7 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
 
 
 def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
-    found = compare_outputs(lambda feed: [], tmp_path / "none.onnx", artifact_of(X), (1,))
+    found = compared(lambda feed: [], tmp_path / "none.onnx", artifact_of(X), (1,))
     assert isinstance(found, DidNotRun)
     assert found.of_reference
 
@@ -186,7 +193,7 @@ def beside(
         for each in (*session.get_inputs(), *session.get_outputs())
     ]
     artifact = artifact_of(*tensors)
-    found = compare_outputs(
+    found = compared(
         lambda feed: [each * factor + off for each in session.run(None, dict(feed))],
         file,
         artifact,
@@ -212,7 +219,7 @@ def test_outputs_of_types_that_numpy_lacks_are_compared_right(name: str, tmp_pat
         (lambda feed: [(to_whole(feed["x"]) * -2).astype(dtype)], "output y is off by"),
     ]
     for run, said in runs:
-        check = compare_outputs(run, file, artifact, (1, 2))
+        check = compared(run, file, artifact, (1, 2))
         assert isinstance(check, NumericCheck)
         assert check.passed == (not said)
         assert check.detail.startswith(said)
@@ -550,7 +557,7 @@ def test_random_outputs_are_told_as_such_and_not_as_other_numbers(tmp_path: Path
     was, now = save(base, tmp_path / "base.onnx"), save(head, tmp_path / "head.onnx")
     x, y = (ArtifactTensor(name, (4, 4), "float32") for name in "xy")
     assert lines_beside_base(was, now, [x], 1) == (said,)
-    check = compare_outputs(lambda feed: [feed["x"]], now, artifact_of(x, y), (1,))
+    check = compared(lambda feed: [feed["x"]], now, artifact_of(x, y), (1,))
     assert (check.passed, check.detail) == (False, said)  # type: ignore[union-attr]
 
 

@@ -3,6 +3,7 @@ rewrite them, so there the last resort alone is tried by hand."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper
 from tests.support.models.inexact import cancelling_model
 from tests.support.small_onnx import model_of, part_of, save, typed
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.models.reference.comparison import compare_outputs, own_noise
+from tunegate.models.reference.comparison import Reference, compare_outputs, own_noise
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.models.reference.own_constants import with_own_constants, with_unsigned_operands
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
@@ -322,7 +323,8 @@ def check_of(change: Callable[[Outputs], Outputs], tmp_path: Path, **other: floa
         ),
         threads=1,
     )
-    told = compare_outputs(lambda feed: change(build.run(None, dict(feed))), file, artifact, (1, 2))
+    reference = partial(Reference, file, artifact.inputs, (1, 2))
+    told = compare_outputs(lambda feed: change(build.run(None, dict(feed))), reference, artifact)
     assert isinstance(told, NumericCheck)
     return told
 

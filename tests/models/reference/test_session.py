@@ -244,8 +244,8 @@ def test_a_static_model_that_is_refused_is_not_said_to_lack_static_shapes(tmp_pa
 # How exact a model asks to be computed follows from its weights and its operators.
 
 
-def test_the_noise_of_the_reference_is_bounded(tmp_path: Path) -> None:
-    floats, steps = ModelPrecision(), precision_of(save(quantized_model(), tmp_path / "m.onnx"))
+def test_the_noise_of_the_reference_is_bounded() -> None:
+    floats, steps = ModelPrecision(), precision_of(quantized_model().graph)
     assert floats.allowed_error("float32", 0.002) == 0.004
     assert floats.allowed_error("float32", 1.0) == 0.01
     assert steps.allowed_error("float32", 0.02) == 0.04

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, without_
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
-from tunegate.models.reference.comparison import DidNotRun, compare_outputs
+from tunegate.models.reference.comparison import DidNotRun, Reference, compare_outputs
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.tolerance import errors
 from tunegate.models.seeded_inputs import checked_feeds
@@ -234,6 +235,10 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
     return check_run(loaded.run, artifact, request)
 
 
+_reference = lru_cache(maxsize=1)(Reference)
+"""Builds of one model are compared in turn."""
+
+
 def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
     """Does what `check_numbers` does for a loaded artifact."""
     reference = Path(request.reference)
@@ -245,7 +250,9 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
         if isinstance(samples, DidNotRun):
             return Failed(samples.reason, model=True, memory=samples.memory)
         return Checked(sampled=samples)
-    check = compare_outputs(run, reference, artifact, request.seeds)
+    check = compare_outputs(
+        run, partial(_reference, reference, artifact.inputs, request.seeds), artifact
+    )
     if isinstance(check, DidNotRun):
         return Failed(check.reason, model=True, memory=check.memory, reference=check.of_reference)
     return Checked(check)

@@ -31,6 +31,7 @@ from tunegate.models.inputs.trial import MOST_OUTPUT_BYTES, Trial
 from tunegate.models.model_inputs import dtype_of, graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.trial_messages import BUILT_SECONDS, Outcome, too_slow
 from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.output.artifact_file import ArtifactTensor
@@ -69,10 +70,12 @@ class TooSlowError(ModelError):
 
 
 class Drawing(NamedTuple):
-    """The inputs with their rules, and the outcome of a run on them; None if there was no run."""
+    """The inputs with their rules, and the outcome of a run on them; None if there was no run.
+    `session` is one of the model as written, if it was opened."""
 
     tensors: tuple[ArtifactTensor, ...]
     outcome: Outcome | None = None
+    session: ReferenceSession | None = None
 
 
 def drawn_inputs(
@@ -107,7 +110,7 @@ def draw_inputs(
     if outcome.runs:
         if outcome.dull:
             return _livelier(trial, tensors, known_inputs.given) or Drawing(tensors, outcome)
-        return Drawing(tensors, outcome)
+        return Drawing(tensors, outcome, trial.session_as_written)
     # If it refuses them: other rules, then integers below bounds that it takes, then a message.
     for rules in others:
         inputs = _add_rules(prepared.inputs, rules)

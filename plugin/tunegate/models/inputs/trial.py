@@ -13,7 +13,7 @@ import numpy as np
 
 from tunegate.artifacts.inputs import Columns, Constant, Files, Integers
 from tunegate.models.reference.onnx_runtime import error_line
-from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping
+from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession, Stopping
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.models.trial_messages import RUN_SECONDS, Outcome
 from tunegate.system.output.artifact_file import ArtifactTensor
@@ -37,9 +37,13 @@ class Trial:
     def __init__(
         self, model: Path, seconds: float = MAX_SECONDS, *, is_light: bool = False
     ) -> None:
-        unoptimized = ReferenceSession(model, level=NO_OPTIMIZATION) if is_light else None
-        self._session = unoptimized or ReferenceSession(model)
+        level = NO_OPTIMIZATION if is_light else LEVELS[-1]
+        self._session = ReferenceSession(model, level=level)
         self._deadline = time.monotonic() + seconds
+
+    @property
+    def session_as_written(self) -> ReferenceSession | None:
+        return self._session if self._session.is_written else None
 
     def allow(self, seconds: float) -> None:
         """Grants this much time again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.row_pairs import Missing, RowPairs, behind_a_sort, may_be_missing
 from tunegate.models.reference.session import LEVELS, ReferenceSession, session_as_written
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
-from tunegate.models.seeded_inputs import checked_feeds
+from tunegate.models.seeded_inputs import RuledTensor, checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.processes.memory_limit import lacked_memory
@@ -43,48 +44,47 @@ _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, toler
 
 def compare_outputs(
     run: Callable[[Mapping[str, Any]], Sequence[Any]],
-    reference: Path,
+    reference: Callable[[], Reference],
     artifact: ArtifactFile,
-    seeds: Sequence[int],
+    *,
+    with_own_noise: bool = True,
 ) -> NumericCheck | DidNotRun:
-    """Runs the inputs of each seed, and each case that the user gave, through both; the worst error
-    decides. The reference is the unoptimized model. If an error is too large for its dtype, the
-    reference's own noise is measured and added to the tolerance."""
-    feeds = checked_feeds(artifact.inputs, seeds)
+    """Compares what a build computes with the reference; the worst error decides. If an error is
+    too large for its dtype, the reference's own noise is measured and added to the tolerance. The
+    check says how far ONNX Runtime's own optimizations are off, `with_own_noise`."""
     try:
-        right = _reference(reference, feeds)
+        right = reference()
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
         return DidNotRun(error_line(error), of_reference=True, memory=lacked_memory(error))
     expected = right.expected
     try:
-        outputs = [run(feed) for feed in feeds]
+        outputs = [run(feed) for feed in right.feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
     # Most builds pass, or fail for good, by the usual tolerance of each output's dtype.
     worst = _worst_check(artifact, outputs, expected, _usual)
     problem = _broken_promise(artifact, right.names, outputs) if worst.passed else ""
-    problem = RANDOM if not worst.passed and is_random(reference, feeds[0]) else problem
+    problem = RANDOM if not worst.passed and right.is_random else problem
     if problem:
         return msgspec.structs.replace(worst, passed=False, detail=problem)
-    precision = model_precision.precision_of(reference)
-    if worst.passed or not worst.max_relative:
-        return _add_own_noise(worst, right, reference, feeds, precision)
-    # Numbers too far off may still be right: equal rows in another order, or an error that the
-    # reference's own variants have too.
-    in_sets = _check_as_sets(artifact, reference, right, feeds, outputs)
-    if in_sets is not None:
-        return in_sets
-    noise = own_noise(reference, feeds, expected)
-    # Rows in another order say nothing about noise.
-    is_sorted = [name in right.sorted_names for name in right.names]
+    if not worst.passed and worst.max_relative:
+        # Numbers too far off may still be right: equal rows in another order, or an error that the
+        # reference's own variants have too.
+        in_sets = _check_as_sets(artifact, right, outputs)
+        if in_sets is not None:
+            return in_sets
+        noise = right.noise
+        # Rows in another order say nothing about noise.
+        is_sorted = [name in right.sorted_names for name in right.names]
 
-    def allowed_error(at: int, dtype: str) -> float:
-        return precision.allowed_error(dtype, 0.0 if is_sorted[at] else noise[at])
+        def allowed_error(at: int, dtype: str) -> float:
+            return right.precision.allowed_error(dtype, 0.0 if is_sorted[at] else noise[at])
 
-    again = _worst_check(artifact, outputs, expected, allowed_error)
-    again = msgspec.structs.replace(again, reference_noise=max(noise))
-    return _add_own_noise(again, right, reference, feeds, precision)
+        worst = _worst_check(artifact, outputs, expected, allowed_error)
+        worst = msgspec.structs.replace(worst, reference_noise=max(noise))
+    off = right.optimized_error if with_own_noise and worst.passed else 0.0
+    return msgspec.structs.replace(worst, as_written=True, reference_noise=off) if off else worst
 
 
 def is_random(model: Path, feed: Mapping[str, Any]) -> bool:
@@ -99,11 +99,7 @@ def is_random(model: Path, feed: Mapping[str, Any]) -> bool:
 
 
 def _check_as_sets(
-    artifact: ArtifactFile,
-    model: Path,
-    right: _Reference,
-    feeds: Sequence[Mapping[str, Any]],
-    actual: Sequence[Sequence[Any]],
+    artifact: ArtifactFile, right: Reference, actual: Sequence[Sequence[Any]]
 ) -> NumericCheck | None:
     """Checks rows behind a sort as sets. Returns None if there are no such rows, or the check fails
     even so. A row may be missing where the reference's own variants lose rows."""
@@ -116,10 +112,10 @@ def _check_as_sets(
         return None
     if not any(mask.any() for _, missing in aligned for mask in missing.values()):
         return check
-    of_variants: list[list[Missing]] = [[] for _ in feeds]
-    for session in _variants(model, seeds=_MOVED_SEEDS):
+    of_variants: list[list[Missing]] = [[] for _ in tables]
+    for session in _variants(right.model, seeds=_MOVED_SEEDS):
         # Rows may be missing only where the reference's variants lose rows, too.
-        for feed, table, missing_rows in zip(feeds, tables, of_variants, strict=True):
+        for feed, table, missing_rows in zip(right.feeds, tables, of_variants, strict=True):
             with suppress(Exception):  # a variant that does not run says nothing
                 missing_rows.append(table.align(session.run(feed))[1])
     is_rounding = all(
@@ -129,46 +125,52 @@ def _check_as_sets(
     return check if is_rounding else None
 
 
-class _Reference(NamedTuple):
-    """The names and expected values of the outputs; `is_written` if computed without optimizations.
-    `sorted_names` are the outputs behind a sort."""
+class Reference:
+    """A model as ONNX Runtime computes it, without optimizations if that is exact, on the inputs of
+    each seed and each case that the user gave. What it tells about itself is measured once, and
+    only if needed: ONNX Runtime takes half a minute to open some models."""
 
-    names: tuple[str, ...]
-    expected: list[Sequence[Any]]
-    is_written: bool
-    sorted_names: frozenset[str]
+    def __init__(
+        self,
+        model: Path,
+        inputs: Sequence[RuledTensor],
+        seeds: Sequence[int],
+        opened: ReferenceSession | None = None,
+    ) -> None:
+        """`opened` is a session of the model as written. Raises ONNX Runtime's error if the model
+        runs neither with nor without optimizations."""
+        self.model, self.feeds = model, checked_feeds(inputs, seeds)
+        proto = onnx.load(model, load_external_data=False)
+        self.sorted_names = behind_a_sort(proto)
+        """The outputs behind a sort."""
+        self.precision = model_precision.precision_of(proto.graph)
+        session, first = session_as_written(model, self.feeds[0], opened)
+        self.names, self._is_written = session.outputs, session.is_written
+        self.expected = [first, *map(session.run, self.feeds[1:])]
 
+    @cached_property
+    def is_random(self) -> bool:
+        return is_random(self.model, self.feeds[0])
 
-def _reference(model: Path, feeds: Sequence[Mapping[str, Any]]) -> _Reference:
-    """Runs the reference. Raises ONNX Runtime's error if it runs neither with nor without
-    optimizations."""
-    behind = behind_a_sort(onnx.load(model, load_external_data=False))
-    session, first = session_as_written(model, feeds[0])
-    expected = [first, *(session.run(feed) for feed in feeds[1:])]
-    return _Reference(session.outputs, expected, session.is_written, behind)
+    @cached_property
+    def noise(self) -> tuple[float, ...]:
+        return own_noise(self.model, self.feeds, self.expected)
 
-
-def _add_own_noise(
-    check: NumericCheck,
-    right: _Reference,
-    reference: Path,
-    feeds: Sequence[Mapping[str, Any]],
-    precision: model_precision.ModelPrecision,
-) -> NumericCheck:
-    """Adds how far ONNX Runtime's own optimizations are off, if that is more than any build may
-    be."""
-    if not right.is_written or not check.passed:
-        return check
-    noise = [0.0]
-    with suppress(Exception):  # its errors have no common base class
-        session = ReferenceSession(reference)
-        for feed, outputs in zip(feeds, right.expected, strict=True):
-            for ours, theirs in zip(session.run(feed), outputs, strict=True):
-                off = _relative_error(ours, theirs)
-                is_more = off > 0 and off > precision.allowed_error(str(theirs.dtype), 1.0)
-                noise.append(off if is_more else 0.0)
-    off = max(noise)
-    return msgspec.structs.replace(check, as_written=True, reference_noise=off) if off else check
+    @cached_property
+    def optimized_error(self) -> float:
+        """How far ONNX Runtime's own optimizations are off, 0 unless that is more than any build
+        may be."""
+        noise = [0.0]
+        if not self._is_written:
+            return 0.0
+        with suppress(Exception):  # its errors have no common base class
+            session = ReferenceSession(self.model)
+            for feed, outputs in zip(self.feeds, self.expected, strict=True):
+                for ours, theirs in zip(session.run(feed), outputs, strict=True):
+                    off = _relative_error(ours, theirs)
+                    is_more = off > 0 and off > self.precision.allowed_error(str(theirs.dtype), 1.0)
+                    noise.append(off if is_more else 0.0)
+        return max(noise)
 
 
 def _broken_promise(

@@ -43,9 +43,8 @@ class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
         return max(usual, self.tolerance, min(_SLACK * noise, self.max_noise))
 
 
-def precision_of(model: Path) -> ModelPrecision:
-    """Returns the precision, read from the graph without its data files."""
-    graph = onnx.load(model, load_external_data=False).graph
+def precision_of(graph: onnx.GraphProto) -> ModelPrecision:
+    """Returns the precision, without looking into data files."""
     narrow = _narrow_weights(graph)
     if any(_is_quantizing(node.op_type) for node in graph.node):
         return ModelPrecision(tolerance=narrow, max_noise=_MAX_OF_QUANTIZED)

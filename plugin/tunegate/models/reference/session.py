@@ -67,12 +67,13 @@ class ReferenceSession:
 
 
 def session_as_written(
-    model: Path, feed: Mapping[str, Any]
+    model: Path, feed: Mapping[str, Any], opened: ReferenceSession | None = None
 ) -> tuple[ReferenceSession, Sequence[Any]]:
-    """Returns the right session with its outputs: the model as written, or fully optimized if it
-    does not run otherwise, or not exactly. Raises ONNX Runtime's error if neither runs."""
+    """Returns the right session with its outputs: the model as written, which may be `opened`, or
+    fully optimized if it does not run otherwise, or not exactly. Raises ONNX Runtime's error if
+    neither runs."""
     with suppress(Exception):  # its errors have no common base class
-        session = ReferenceSession(model, level=NO_OPTIMIZATION)
+        session = opened or ReferenceSession(model, level=NO_OPTIMIZATION)
         if session.is_exact:
             return session, session.run(feed)
     session = ReferenceSession(model)
