@@ -61,6 +61,18 @@ def test_a_commit_that_a_shallow_clone_lacks_is_fetched_and_it_stays_shallow(
     assert fetch.is_shallow(shallow)
 
 
+def test_all_blobs_that_a_blobless_clone_lacks_come_by_one_request(origin: Checkout) -> None:
+    commit = origin.commit({f"{number}.onnx": b"%d" % number for number in range(9)})
+    origin.commit({f"{number}.onnx": b"later" for number in range(9)})
+    clone = origin.clone("--filter=blob:none")
+    repository = GitRepository(clone.path)
+    blobs = [entry.blob for entry in repository.files(commit)]
+    packs = clone.path / ".git/objects/pack"
+    before = len([*packs.glob("*.pack")])
+    assert repository.sizes(blobs).keys() == set(blobs)
+    assert len([*packs.glob("*.pack")]) == before + 1
+
+
 def test_a_commit_that_nobody_has_and_a_name_are_not_here(shallow: GitProcess) -> None:
     assert not fetch.ensure_here(shallow, "1" * 40)
     assert not fetch.ensure_here(shallow, "main")

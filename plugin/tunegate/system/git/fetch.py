@@ -3,7 +3,7 @@ fetched when they are read."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from tunegate.system.git.process import GitProcess
@@ -79,6 +79,25 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
         return True
     answers = [git.text(*fetch, *head) for head in (*((head,) for head in heads), ())]
     return any(answer is not None for answer in answers)
+
+
+def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
+    """Fetches what a blobless clone lacks of these by one request: git makes one for each. What
+    the remote does not give is missing afterwards, too."""
+    if not blobs or git.text("config", "--get", "remote.origin.promisor") != "true":
+        return
+    look = ("rev-list", "--objects", "--no-walk", "--missing=print", "--ignore-missing", "--stdin")
+    here = git.output(*look, standard_input=_lines(blobs))
+    if here is None:
+        return
+    missing = set(blobs).difference(line.split()[0] for line in here.decode().splitlines())
+    if missing:
+        at_once = {"fetch.negotiationAlgorithm": "noop"}
+        git.output(*_FETCH, "--stdin", "origin", standard_input=_lines(missing), settings=at_once)
+
+
+def _lines(words: Iterable[str]) -> bytes:
+    return "".join(f"{word}\n" for word in words).encode()
 
 
 def fetch_branch(git: GitProcess, name: str) -> str | None:

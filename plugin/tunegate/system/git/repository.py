@@ -25,6 +25,7 @@ from tunegate.system.git.content import (
     write_blobs,
 )
 from tunegate.system.git.events import GitEvents
+from tunegate.system.git.fetch import fetch_blobs
 from tunegate.system.git.process import Bounded
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
@@ -152,7 +153,9 @@ class GitRepository(GitEvents):
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Returns the bytes of each of these blobs that is available. A few trees may name one blob
         thousands of times."""
-        lines = "".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode()
+        once = dict.fromkeys(blobs)
+        fetch_blobs(self._git, once)
+        lines = "".join(f"{blob}\n" for blob in once).encode()
         output = self._git.output("cat-file", "--batch-check", standard_input=lines) or b""
         answers = [line.split() for line in output.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
@@ -283,6 +286,7 @@ class GitRepository(GitEvents):
             with files[data_file.path].open("x+b") as file:
                 self._copy(data_file, file)
         new = {blob: NewFile(files[at.path], at.path) for blob, (at, *_) in in_git.items()}
+        fetch_blobs(self._git, new)
         write_blobs(self._git, version.revision, new)
         for first, *others in in_git.values():
             content = files[first.path]
