@@ -441,6 +441,19 @@ def test_a_node_of_very_many_values_is_refused_also_inside_a_branch() -> None:
             parsed_model(model_of([node], {}, {}).SerializeToString())
 
 
+def test_more_branches_than_shapes_are_inferred_for_are_refused() -> None:
+    """ONNX copies the names of all nodes for each branch."""
+
+    def branches(count: int) -> bytes:
+        body = helper.make_graph(chain("Neg", "", 1), "body", [], [])
+        node = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+        return calling([node] * count, [])
+
+    parsed_model(branches(1000))
+    with pytest.raises(ModelError, match="has 20,000 branches and bodies among 30,000 nodes"):
+        parsed_model(branches(10_000))
+
+
 def test_a_function_that_calls_itself_is_refused() -> None:
     model = onnx.ModelProto.FromString(doubling_functions(2))
     model.functions[0].node.add(domain="my", op_type="f1", input=["a"], output=["c"])

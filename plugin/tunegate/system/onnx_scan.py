@@ -41,6 +41,9 @@ _STEPS_OF_NODE, _NAMES_PER_STEP, _CONSTANTS_PER_STEP = 5, 1000, 400
 _COUNTED = 10**12
 """Counts end here: each function may double them."""
 _MAX_VALUES_OF_NODE = 20_000
+_MAX_NODES_IN_SIGHT = 500_000_000
+"""The most nodes that all branches and bodies together may see. ONNX's inference of shapes takes
+five seconds for so many."""
 _MAX_DATA_FILES = 20_000
 _Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
@@ -138,12 +141,20 @@ def parsed_model(model: bytes) -> onnx.ModelProto:
 def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """Returns the parsed model and its data files. Raises ModelError for what `data_files` rejects,
     for what is no ONNX file, for operators of two versions, for a node with too many inputs or
-    outputs, and for functions that become too many nodes or bytes."""
+    outputs, for too many branches, and for functions that become too many nodes or bytes."""
     names = data_files(model)
     proto = _parse(model)
     _require_one_version(proto)
-    for node in nodes_of(proto):
+    nodes = [*nodes_of(proto)]
+    for node in nodes:
         _require_few_values(node)
+    bodies = sum(len(bodies_of(node)) for node in nodes)
+    if bodies * len(nodes) > _MAX_NODES_IN_SIGHT:
+        message = (
+            f"it has {bodies:,} branches and bodies among {len(nodes):,} nodes, and ONNX copies "
+            "all names for each: repeat one by a Loop, or use Where"
+        )
+        raise UnreadModelError(message)
     if proto.functions:
         _require_little_inlined(proto, len(model))
     return proto, names
@@ -240,7 +251,7 @@ def _inlined(nodes: Iterable[onnx.NodeProto], known: Mapping[_Callee, _Counts]) 
     """Counts what the nodes become once each call among them is replaced by its function."""
     total: _Counts = Counter()
     for node in nodes:
-        plain = Counter(nodes=1, constants=int(node.op_type == "Constant"))
+        plain: _Counts = Counter({"nodes": 1, "constants": int(node.op_type == "Constant")})
         called = known.get(_callee(node), plain)
         _add(total, {key: called[key] for key in _COUNTS})
         names = len(node.input) + len(node.output) + 1
