@@ -30,7 +30,7 @@ from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.opening import opened_model
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.drawn_inputs import draw_inputs
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -111,7 +111,7 @@ def timed(file: Path, steps: int, known: Records) -> Timed:
     build_model(request, opened, tvm_target(CPU))
     build_seconds = time.monotonic() - started
     artifact = ArtifactFile.read(place / "built")
-    feed = seeded_inputs(drawn_inputs(opened.prepared, request.inputs, "m.onnx"), 1)
+    feed = seeded_inputs(draw_inputs(opened.prepared, request.inputs, "m.onnx").tensors, 1)
     compiled = TvmArtifact(place / "built", artifact).bound(feed)
     session = opened_reference(file, 1)
     return Timed(build_seconds, *race_in_turns(compiled, lambda: session.run(None, feed), 1))

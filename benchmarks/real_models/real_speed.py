@@ -32,7 +32,7 @@ from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
-from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.drawn_inputs import draw_inputs
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.seeded_inputs import seeded_inputs
@@ -95,7 +95,7 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
 def alone(model: PreparedModel, threads: int) -> float:
     """ONNX Runtime's milliseconds for the model as it is."""
     session = opened_reference(model.original, threads)
-    feed = seeded_inputs(drawn_inputs(model, KnownInputs(), "m.onnx"), 1)
+    feed = seeded_inputs(draw_inputs(model, KnownInputs(), "m.onnx").tensors, 1)
     run = partial(session.run, None, feed)
     return statistics.median(race_in_turns(run, run, threads))
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
@@ -85,7 +86,8 @@ def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[P
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
     data = DataFiles(proto, directory)
-    if proto.ByteSize() + _bytes_in(proto, data) < PROTOBUF_LIMIT_BYTES:
+    in_files = sum(_place(tensor, data)[1] for tensor in filter(is_external, tensors_in(proto)))
+    if proto.ByteSize() + in_files < PROTOBUF_LIMIT_BYTES:
         take_in(proto, data)
         save(proto, file)
     else:
@@ -186,7 +188,7 @@ class DataFiles:
         self._directory = directory
         self.sizes_bytes: dict[str, int] = {}
         for tensor in filter(is_external, tensors_in(proto)):
-            name = _entries(tensor).get("location", "")
+            name = _location(tensor)
             if name not in self.sizes_bytes:
                 with self.open(name) as file:
                     self.sizes_bytes[name] = os.fstat(file.fileno()).st_size
@@ -201,36 +203,35 @@ class DataFiles:
 
 def take_in(proto: onnx.ModelProto, data: DataFiles) -> None:
     """Puts the numbers of data files into the model."""
-    for tensor in filter(is_external, tensors_in(proto)):
-        name, offset, size_bytes = _place(tensor, data)
+    for name, tensors in groupby(filter(is_external, tensors_in(proto)), _location):
         with data.open(name) as file:
-            file.seek(offset)
-            tensor.raw_data = file.read(size_bytes)
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+            for tensor in tensors:
+                offset, size_bytes = _place(tensor, data)
+                file.seek(offset)
+                tensor.raw_data = file.read(size_bytes)
+                tensor.ClearField("external_data")
+                tensor.ClearField("data_location")
 
 
-def _bytes_in(proto: onnx.ModelProto, data: DataFiles) -> int:
-    """Returns the bytes of all numbers in data files. Raises ModelError if a file is too short."""
-    return sum(_place(tensor, data)[2] for tensor in filter(is_external, tensors_in(proto)))
-
-
-def _place(tensor: onnx.TensorProto, data: DataFiles) -> tuple[str, int, int]:
-    """Returns the file of a tensor's numbers, their offset and their size in bytes, which follows
-    from the shape where none is stated. Raises ModelError if the file is too short."""
-    entries = _entries(tensor)
-    name = entries.get("location", "")
+def _place(tensor: onnx.TensorProto, data: DataFiles) -> tuple[int, int]:
+    """Returns the offset of a tensor's numbers and their size in bytes, which follows from the
+    shape where none is stated. Raises ModelError if the file is too short."""
+    entries, name = _entries(tensor), _location(tensor)
     offset = int(entries.get("offset") or 0)
     length = int(entries.get("length") or 0) or _bytes_of_numbers(tensor)
     if offset + length > data.sizes_bytes[name]:
         raise ModelError(f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does")
-    return name, offset, length
+    return offset, length
 
 
 def _bytes_of_numbers(tensor: onnx.TensorProto) -> int:
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     bits = BITS.get(str(dtype), 8 * dtype.itemsize)
     return max(0, int(-(-math.prod(tensor.dims) * bits // 8)))
+
+
+def _location(tensor: onnx.TensorProto) -> str:
+    return _entries(tensor).get("location", "")
 
 
 def _entries(tensor: onnx.TensorProto) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tunegate.artifacts.inputs import (
 from tunegate.errors import ModelError
 from tunegate.models import seeded_inputs
 from tunegate.models.inputs.dataflow import Dataflow
-from tunegate.models.inputs.drawn_inputs import draw_inputs, drawn_inputs
+from tunegate.models.inputs.drawn_inputs import draw_inputs
 from tunegate.models.inputs.facts import facts_of
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -53,7 +53,7 @@ def _prepared(model: onnx.ModelProto, at: Path, name: str = "head") -> PreparedM
 
 
 def _rules(model: onnx.ModelProto, at: Path, known: KnownInputs) -> dict[str, InputRule | None]:
-    tensors = drawn_inputs(_prepared(model, at), known, "m.onnx")
+    tensors = draw_inputs(_prepared(model, at), known, "m.onnx").tensors
     return {tensor.name: tensor.rule for tensor in tensors}
 
 
@@ -94,7 +94,7 @@ def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None
         GraphInput("texts", (2, 0), "object"),
     ]
     model = graph_of(nodes, inputs, "y z t f", {"table": np.ones((0, 4), np.float32)})
-    tensors = drawn_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx")
+    tensors = draw_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx").tensors
     shapes = {name: array.shape for name, array in seeded_inputs.seeded_inputs(tensors, 1).items()}
     assert shapes == {each.name: each.shape for each in inputs}
 
@@ -110,13 +110,13 @@ def _of_sequence(*shape: int | str) -> onnx.ModelProto:
 
 
 def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: Path) -> None:
-    tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
+    tensors = draw_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx").tensors
     (parts,) = seeded_inputs.seeded_inputs(tensors, 1).values()
     assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
     assert values_in_words(tensors[0].as_reported()) == "3 tensors, 0 to 6"
     assert type_in_words(tensors[0].as_reported()) == "sequence of [2] int64"
     known = _beside(_of_sequence(2), tmp_path)
-    assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
+    assert draw_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx").tensors == tensors
 
 
 def test_a_model_may_give_a_sequence_of_tensors_of_unlike_sizes(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_a_model_may_give_a_sequence_of_tensors_of_unlike_sizes(tmp_path: Path) 
 def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
     prepared = _prepared(_of_sequence("n"), tmp_path)
     with pytest.raises(ModelError) as caught:
-        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+        draw_inputs(prepared, KnownInputs(), "m.onnx")
     assert str(caught.value) == (
         "m.onnx: nothing says how large the tensors in parts are. "
         "Give values for parts under inputs: in tunegate.yaml."
     )
     file = seeded_inputs.save_value([np.array([1]), np.array([2, 3])], tmp_path / "parts")
     given = KnownInputs(given={"parts": InputRule(Files((str(file),)))})
-    tensors = drawn_inputs(prepared, given, "m.onnx")
+    tensors = draw_inputs(prepared, given, "m.onnx").tensors
     (parts,) = seeded_inputs.seeded_inputs(tensors, 1).values()
     assert [each.tolist() for each in parts] == [[1], [2, 3]]
     assert type_in_words(tensors[0].as_reported()) == "sequence of int64"
@@ -258,7 +258,7 @@ def test_a_refused_size_is_told_as_a_size(tmp_path: Path) -> None:
     onnx.save(_recognizer(1, 3, "H", "W"), file)
     prepared = prepare(file, shapes={"x": (1, 3, 25, 25)}, into=tmp_path / "m", path="m.onnx")
     with pytest.raises(ModelError) as raised:
-        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+        draw_inputs(prepared, KnownInputs(), "m.onnx")
     text = str(raised.value)
     assert text.startswith("m.onnx: ONNX Runtime does not run at H 25, W 25, whatever the values (")
     assert "Give sizes that the model takes under dims: or inputs: in tunegate.yaml." in text
@@ -331,7 +331,7 @@ def test_inputs_that_fill_the_memory_are_not_drawn(tmp_path: Path, size: str | i
     where = "n 268435456" if size == "n" else "the sizes that it states"
     remedy = "Give the sizes that you" if size == "n" else "Export it with the sizes that you"
     with pytest.raises(ModelError) as caught:
-        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+        draw_inputs(prepared, KnownInputs(), "m.onnx")
     said = f"m.onnx: its inputs take 1,024 MiB at {where}, and at most 512 MiB are drawn. {remedy}"
     assert str(caught.value).startswith(said)
 
@@ -343,4 +343,4 @@ def test_outputs_that_fill_the_memory_are_not_compared(tmp_path: Path) -> None:
     prepared = prepare(file, shapes={}, into=tmp_path / "m", path=file.name)
     said = "m.onnx: its outputs take 1,025 MiB at the sizes that it states, and at most 1,024 MiB"
     with pytest.raises(ModelError, match=said):
-        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+        draw_inputs(prepared, KnownInputs(), "m.onnx")

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from tests.support.models.inexact import cancelling_model
 from tests.support.small_onnx import model_of, part_of, save, typed
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.models.reference.comparison import Reference, compare_outputs, own_noise
+from tunegate.models.reference.comparison import Reference, compare_outputs
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.models.reference.own_constants import with_own_constants, with_unsigned_operands
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
@@ -169,10 +169,9 @@ def test_where_nothing_is_shared_the_error_is_the_models(
 # What ONNX Runtime itself does not know of a model's numbers is measured.
 
 
-def noise_of(model: onnx.ModelProto, directory: Path, shape: tuple[int, ...]) -> tuple[float, ...]:
+def noise_of(model: onnx.ModelProto, directory: Path, shape: tuple[int, ...]) -> list[float]:
     file = save(model, directory / "m.onnx")
-    feed = {"x": np.random.default_rng(1).standard_normal(shape).astype("float32")}
-    return own_noise(file, [feed], [ReferenceSession(file).run(feed)])
+    return Reference(file, [ArtifactTensor("x", shape, "float32")], (1,)).noise
 
 
 def test_a_difference_of_nearly_equal_sums_shows_how_they_are_rounded(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tunegate.compiler.schedules.vector_functions import vectorize_elementary_fu
 from tunegate.compiler.targets import ResolvedTarget, threads_of
 from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
-from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.drawn_inputs import draw_inputs
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.saved_model import file_digests
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
@@ -54,7 +54,7 @@ class ModelBuild(NamedTuple):
 def build_model(request: BuildModel, model: OpenModel, target: ResolvedTarget) -> ModelBuild:
     """Links the model into the request's directory."""
     start = time.monotonic()
-    inputs = drawn_inputs(model.prepared, request.inputs, request.model.path)
+    inputs = draw_inputs(model.prepared, request.inputs, request.model.path).tensors
     choices = [_choose_schedule(f, request, model, target) for f in model.functions]
     slower = known_slower(request, model, target, choices)
     if request.how is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -221,7 +221,8 @@ def _call_errors(
 
 # Compares a compiled model with the reference. Runs in a child.
 
-Run = Callable[[Mapping[str, Any]], Sequence[Any]]
+_reference = lru_cache(maxsize=1)(Reference)
+"""Builds of one model are compared in turn."""
 
 
 def check_numbers(request: CheckArtifact) -> CheckReply:
@@ -229,30 +230,19 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
     model."""
     if not device_exists(request.kind):
         return Checked()
-    directory = Path(request.directory)
+    directory, model = Path(request.directory), Path(request.reference)
     artifact = ArtifactFile.read(directory)
     loaded = loaded_form(directory, artifact) or TvmArtifact(directory, artifact)
-    return check_run(loaded.run, artifact, request)
-
-
-_reference = lru_cache(maxsize=1)(Reference)
-"""Builds of one model are compared in turn."""
-
-
-def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
-    """Does what `check_numbers` does for a loaded artifact."""
-    reference = Path(request.reference)
     if request.samples:
         names = [output.name for output in artifact.outputs]
         samples = sampled_errors(
-            run, reference, artifact.inputs, names, request.samples, cases=request.cases
+            loaded.run, model, artifact.inputs, names, request.samples, cases=request.cases
         )
         if isinstance(samples, DidNotRun):
             return Failed(samples.reason, model=True, memory=samples.memory)
         return Checked(sampled=samples)
-    check = compare_outputs(
-        run, partial(_reference, reference, artifact.inputs, request.seeds), artifact
-    )
+    reference = partial(_reference, model, artifact.inputs, request.seeds)
+    check = compare_outputs(loaded.run, reference, artifact)
     if isinstance(check, DidNotRun):
         return Failed(check.reason, model=True, memory=check.memory, reference=check.of_reference)
     return Checked(check)

@@ -78,19 +78,12 @@ class Drawing(NamedTuple):
     session: ReferenceSession | None = None
 
 
-def drawn_inputs(
-    prepared: PreparedModel, known_inputs: KnownInputs, path: str
-) -> tuple[ArtifactTensor, ...]:
-    """Returns the inputs with their rules. Raises ModelError with ONNX Runtime's reason if it
-    rejects all drawn values, or the given ones."""
-    return draw_inputs(prepared, known_inputs, path).tensors
-
-
 def draw_inputs(
     prepared: PreparedModel, known_inputs: KnownInputs, path: str, trial: Trial | None = None
 ) -> Drawing:
-    """Does the same, and returns the outcome of a run. `trial` is an existing one of the same
-    model. Without it, raises TooSlowError if an inference is too slow to build the model."""
+    """Returns the inputs with their rules, and the outcome of a run. Raises ModelError with ONNX
+    Runtime's reason if it rejects all drawn values, or the given ones. `trial` is an existing one
+    of the same model. Without it, raises TooSlowError if an inference is too slow to build it."""
     _require_values(prepared.inputs, known_inputs.given, path)
     # The likeliest rules first: they come from the graph, and from what is known of the inputs.
     model = _load_graph(prepared.original)

@@ -39,11 +39,8 @@ class Trial:
     ) -> None:
         level = NO_OPTIMIZATION if is_light else LEVELS[-1]
         self._session = ReferenceSession(model, level=level)
+        self.session_as_written = self._session if is_light else None
         self._deadline = time.monotonic() + seconds
-
-    @property
-    def session_as_written(self) -> ReferenceSession | None:
-        return self._session if self._session.is_written else None
 
     def allow(self, seconds: float) -> None:
         """Grants this much time again."""

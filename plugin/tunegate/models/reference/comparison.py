@@ -153,8 +153,15 @@ class Reference:
         return is_random(self.model, self.feeds[0])
 
     @cached_property
-    def noise(self) -> tuple[float, ...]:
-        return own_noise(self.model, self.feeds, self.expected)
+    def noise(self) -> list[float]:
+        """The largest error of each output over all inputs, relative to its largest magnitude.
+        Variants that do not run are skipped."""
+        noise = [0.0] * max(map(len, self.expected), default=0)
+        for session in _variants(self.model):
+            for feed, outputs in zip(self.feeds, self.expected, strict=True):
+                for at, relative in enumerate(_relative_errors(session, feed, outputs)):
+                    noise[at] = max(noise[at], relative)
+        return noise
 
     @cached_property
     def optimized_error(self) -> float:
@@ -166,8 +173,8 @@ class Reference:
         with suppress(Exception):  # its errors have no common base class
             session = ReferenceSession(self.model)
             for feed, outputs in zip(self.feeds, self.expected, strict=True):
-                for ours, theirs in zip(session.run(feed), outputs, strict=True):
-                    off = _relative_error(ours, theirs)
+                offs = _relative_errors(session, feed, outputs)
+                for off, theirs in zip(offs, outputs, strict=True):
                     is_more = off > 0 and off > self.precision.allowed_error(str(theirs.dtype), 1.0)
                     noise.append(off if is_more else 0.0)
         return max(noise)
@@ -348,19 +355,6 @@ _SEED = 1
 _MOVED_SEEDS = (1, 2, 3, 4)
 
 
-def own_noise(
-    model: Path, feeds: Sequence[Mapping[str, Any]], expected: Sequence[Sequence[Any]]
-) -> tuple[float, ...]:
-    """Returns the largest error of each output over all feeds, relative to its largest magnitude.
-    Variants of the reference that do not run are skipped."""
-    noise = [0.0] * max(map(len, expected), default=0)
-    for session in _variants(model):
-        for feed, outputs in zip(feeds, expected, strict=True):
-            for at, relative in enumerate(_relative_errors(session, feed, outputs)):
-                noise[at] = max(noise[at], relative)
-    return tuple(noise)
-
-
 def _variants(model: Path, seeds: Sequence[int] = (_SEED,)) -> Iterator[ReferenceSession]:
     """Yields the model at other levels, and with weights moved by each seed; only one is open at a
     time."""
@@ -377,20 +371,15 @@ def _variants(model: Path, seeds: Sequence[int] = (_SEED,)) -> Iterator[Referenc
 def _relative_errors(
     session: ReferenceSession, feed: Mapping[str, Any], expected: Sequence[Any]
 ) -> Iterator[float]:
+    """Yields the error of each output, 0 unless both are tensors of one shape with float or
+    quantized numbers; nothing if the session does not run."""
     try:
         outputs = session.run(feed)
     except Exception:  # noqa: BLE001 -- likewise
         return
     for ours, theirs in zip(outputs, expected, strict=True):
-        yield _relative_error(ours, theirs)
-
-
-def _relative_error(actual: Any, expected: Any) -> float:
-    """Returns the relative error, 0 unless both are tensors of one shape with float or quantized
-    numbers."""
-    if not (_is_inexact(actual) and _is_inexact(expected)) or actual.shape != expected.shape:
-        return 0.0
-    return errors(actual, expected)[1]
+        is_one_kind = _is_inexact(ours) and _is_inexact(theirs) and ours.shape == theirs.shape
+        yield errors(ours, theirs)[1] if is_one_kind else 0.0
 
 
 def _is_inexact(value: Any) -> bool:

@@ -35,14 +35,15 @@ def with_own_constants(model: Path | bytes) -> bytes:
     """Returns the model, b"" if no two nodes share a constant or it cannot be read. Data files
     beside it are named, not read."""
     try:
-        if isinstance(model, bytes):
-            proto = onnx.ModelProto.FromString(model)
-        else:
-            proto = onnx.load(model, load_external_data=False)
+        proto = _read(model)
         is_shared = [_separate(graph) for graph in _graphs(proto.graph)]
         return bytes(proto.SerializeToString()) if any(is_shared) else b""
     except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
         return b""
+
+
+def _read(model: Path | bytes) -> onnx.ModelProto:
+    return onnx.load_from_string(model if isinstance(model, bytes) else model.read_bytes())
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -90,10 +91,7 @@ def with_unsigned_operands(model: Path | bytes) -> bytes | None:
     """Returns the model with int8 as uint8 wherever it is multiplied by uint8: numbers and zero
     points move by 128, so every difference stays. b"" if there is no such product, None if a node
     is not understood; data files are named, not read."""
-    if isinstance(model, bytes):
-        proto = onnx.ModelProto.FromString(model)
-    else:
-        proto = onnx.load(model, load_external_data=False)
+    proto = _read(model)
     graphs = [*_graphs(proto.graph)]
     operators = {node.op_type for graph in graphs for node in graph.node}
     if operators & _OF_ONNX_RUNTIME:
