@@ -49,8 +49,8 @@ _Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
 _COUNTS = ("nodes", "constants", "calls", "levels", "names", "bytes")
 _Counts = Counter[str | tuple[str]]
-"""What nodes become, by `_COUNTS`; and how often each attribute of the function that they are in is
-used, by a tuple of its name."""
+"""The `_COUNTS` of nodes once calls are replaced, and the uses of each attribute of the function
+that they are in, by a tuple of its name."""
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5

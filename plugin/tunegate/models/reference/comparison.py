@@ -165,8 +165,8 @@ class Reference:
 
     @cached_property
     def optimized_error(self) -> float:
-        """How far ONNX Runtime's own optimizations are off, 0 unless that is more than any build
-        may be."""
+        """The error of ONNX Runtime's own optimizations, 0 unless it is more than any build may
+        have."""
         noise = [0.0]
         if not self._is_written:
             return 0.0
