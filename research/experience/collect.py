@@ -16,6 +16,7 @@ from research.experience.kept_lines import KeptLines
 from research.experience.layer_collection import DrawnLayers, LayerCollection
 from research.experience.layers.drawing import DrawnLayer, drawn_layers
 from research.experience.layers.layer_files import layers_of_models
+from research.experience.measured_tasks import MeasuredTasks
 from research.experience.teaching_tuner import Lessons, TeachingTuner
 from research.experience.zone_tasks import measured_layers
 from tunegate.artifacts.changes import ChangeSet
@@ -37,7 +38,7 @@ from tunegate.system.machine.cores import default_threads
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
 from tunegate.tune.budget import resolve_budget
-from tunegate.tune.tuner import EngineTuner
+from tunegate.tune.tuner import EngineTuner, SearchOptions
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 
@@ -153,9 +154,9 @@ def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
     """The tools with a tuner that tries bad candidates, too, and keeps what it finds."""
     if not isinstance(tools.tuner, EngineTuner):
         raise TypeError(tools.tuner)
-    return dataclasses.replace(
-        tools, tuner=TeachingTuner(tools.tuner.without_filter(seed), lessons)
-    )
+    tasks = MeasuredTasks()
+    tools.tuner.search = SearchOptions(seed=seed, filters=False, describe=tasks.describe)
+    return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner, tasks, lessons))
 
 
 def _target(config: Config, name: str) -> TargetConfig:

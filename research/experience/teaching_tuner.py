@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from research.experience.measured_tasks import MeasuredTasks, TaskIdentity
 from tunegate.artifacts.changes import ModelPath, Side
@@ -13,7 +13,6 @@ from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.ports import Publish, Tuner
 from tunegate.tune.prior import TaskExperience
-from tunegate.tune.searchers import Describe
 from tunegate_cache.format.records import TuningRecord
 
 
@@ -24,19 +23,12 @@ class Lessons(NamedTuple):
     keep: Callable[[TaskExperience], None]
 
 
-class DescribingTuner(Tuner, Protocol):
-    """A tuner that can say what the templates of its tasks are."""
-
-    def describing(self, describe: Describe) -> Tuner: ...
-
-
 class TeachingTuner:
-    """Tunes as its engine does. When a shard ends, cancelled or not, each task that has enough
-    measurements is kept once."""
+    """Tunes as its engine does, which describes its templates to `tasks`. When a shard ends,
+    cancelled or not, each task that has enough measurements is kept once."""
 
-    def __init__(self, tuner: DescribingTuner, lessons: Lessons) -> None:
-        self._tasks = MeasuredTasks()
-        self._tuner, self._lessons = tuner.describing(self._tasks.describe), lessons
+    def __init__(self, tuner: Tuner, tasks: MeasuredTasks, lessons: Lessons) -> None:
+        self._tuner, self._tasks, self._lessons = tuner, tasks, lessons
 
     @property
     def notes(self) -> Sequence[str]:

@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tunegate.plan.allocation import Demand, divide, share_trials
-from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjust_degree
+from tunegate.tune.parallel_measurement import FIRST_CEILING, TOLERANCE, Degree, adjust_degree
 
 headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
 demands = st.builds(
@@ -113,7 +113,7 @@ def test_a_degree_stays_between_one_and_the_devices_end(
 ) -> None:
     found = adjust_degree(degree, error=error, failures=failures, most=most)
     assert found.ceiling >= 1
-    if error <= PUBLISHED.tolerance and not failures:
+    if error <= TOLERANCE and not failures:
         assert 1 <= found.now <= most
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.present import present
 from tunegate.tune.improvement import INFORMED, MeasuredBatch, TaskState
-from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, choose
+from tunegate.tune.next_task import FIRST_ROUND_SECONDS, Choice, RemainingBudget, choose
 
 
 def state(
@@ -73,7 +73,7 @@ def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
         states[number] = replace(states[number], best_ms=1.0, history=(batch,))
     # The first batch is sized by a guess, and one candidate for each may already be too many.
     least = start + tasks * (default_seconds + seconds_each)
-    assert spent <= max(DEFAULT_POLICY.first_round_seconds, least) + 8 * seconds_each
+    assert spent <= max(FIRST_ROUND_SECONDS, least) + 8 * seconds_each
 
 
 def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:

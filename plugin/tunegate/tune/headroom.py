@@ -7,7 +7,7 @@ from itertools import islice
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.tune import improvement
 from tunegate.tune.expected_time import TRANSFER_HEADROOM
-from tunegate.tune.next_task import DEFAULT_POLICY
+from tunegate.tune.next_task import DEFAULT_POLICY, NOISE
 
 
 def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
@@ -31,7 +31,7 @@ def of_unfinished(now_ms: float, task: TaskOutcome, *, more: int = 1) -> float:
         history,
         more * task.trials,
         headroom=improvement.UNKNOWN_HEADROOM,
-        noise=DEFAULT_POLICY.noise,
+        noise=NOISE,
         pace=_pace(task.costs),
     )
 

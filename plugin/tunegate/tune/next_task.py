@@ -24,33 +24,32 @@ MATTERS = 0.01
 """Tasks with this share of the estimated model time take part in the first round."""
 
 
-class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """`noise` is the least relative gain that counts. The first batches of all tasks that matter
-    end by `first_round_seconds`, or by half of the time. Up to `exploratory_share` of the rest goes
-    to batches of `exploratory_batch` for tasks that seem not to matter. A batch must promise
-    `min_gain_percent_per_minute` of the end-to-end time."""
+NOISE = 0.01
+"""The least relative gain that counts."""
+FIRST_ROUND_SECONDS = 26.0
+"""The first batches of all tasks that matter end by then, or by half of the time."""
+_EXPLORATORY_BATCH, _EXPLORATORY_SHARE = 2, 0.1
+"""Up to this share of the rest goes to batches of this size for tasks that seem not to matter."""
+_WARM_UP_BATCHES, _PLATEAU_BATCHES = 2, 3
+_IN_FLIGHT_PER_WORKER = 1.5
 
-    first_batch: int = 8
-    exploratory_batch: int = 2
+
+class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch has `batch` candidates, and must promise `min_gain_percent_per_minute` of the
+    end-to-end time."""
+
     batch: int = 8
-    first_round_seconds: float = 26.0
-    exploratory_share: float = 0.1
-    noise: float = 0.01
-    warm_up_batches: int = 2
-    plateau_batches: int = 3
     min_gain_percent_per_minute: float = 0.5
 
 
 DEFAULT_POLICY = SearchPolicy()
-_IN_FLIGHT_PER_WORKER = 1.5
 
 
-def policy_for(workers: int, tasks: int) -> SearchPolicy:
-    """Returns a policy whose batches keep all workers busy with few tasks: a task gets its next
+def batch_for(workers: int, tasks: int) -> int:
+    """Returns the size of batches that keep all workers busy with few tasks: a task gets its next
     batch once the last is back."""
     in_flight = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
-    batch = max(DEFAULT_POLICY.batch, in_flight)
-    return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
+    return max(DEFAULT_POLICY.batch, in_flight)
 
 
 class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,23 +77,16 @@ def choose(
         return None
     waiting = _first_round(states)
     if waiting:
-        first = _first_batch(states, len(waiting), budget, policy)
-        return Choice(_evenly(states, waiting, policy)[0], first)
+        # Those of the less served side first. All of them get theirs.
+        even = evenly_served(states, waiting, waiting, policy.batch) or waiting
+        return Choice(even[0], _first_batch(states, len(waiting), budget, policy.batch))
     unseen = _unseen_tasks(states)
-    if unseen and _is_cheap(states, len(unseen), budget, policy):
-        return Choice(unseen[0], policy.exploratory_batch)
+    if unseen and _is_cheap(states, len(unseen), budget):
+        return Choice(unseen[0], _EXPLORATORY_BATCH)
     index = _most_gainful(states, policy)
     if index is None:
         return None
-    return Choice(index, _later_batch(states, index, budget, policy))
-
-
-def _evenly(
-    states: Sequence[TaskState], waiting: Sequence[int], policy: SearchPolicy
-) -> Sequence[int]:
-    """Returns the tasks that wait for their first batch, those of the less served side first. All
-    of them get theirs."""
-    return evenly_served(states, waiting, waiting, policy.batch) or waiting
+    return Choice(index, _later_batch(states, index, budget, policy.batch))
 
 
 def _first_round(states: Sequence[TaskState]) -> list[int]:
@@ -114,28 +106,26 @@ def _unseen_tasks(states: Sequence[TaskState]) -> list[int]:
     return sorted(unseen, key=lambda index: -states[index].model_ms)
 
 
-def _is_cheap(
-    states: Sequence[TaskState], unseen: int, budget: RemainingBudget, policy: SearchPolicy
-) -> bool:
+def _is_cheap(states: Sequence[TaskState], unseen: int, budget: RemainingBudget) -> bool:
     """Returns whether a small batch for every seemingly small task takes little of what is left:
     their size is a guess from the operator."""
-    trials = unseen * policy.exploratory_batch
+    trials = unseen * _EXPLORATORY_BATCH
     seconds = trials * _usual_seconds(states)
-    return (budget.trials is None or trials <= policy.exploratory_share * budget.trials) and (
-        budget.seconds is None or seconds <= policy.exploratory_share * budget.seconds
+    return (budget.trials is None or trials <= _EXPLORATORY_SHARE * budget.trials) and (
+        budget.seconds is None or seconds <= _EXPLORATORY_SHARE * budget.seconds
     )
 
 
 def _first_batch(
-    states: Sequence[TaskState], waiting: int, budget: RemainingBudget, policy: SearchPolicy
+    states: Sequence[TaskState], waiting: int, budget: RemainingBudget, batch: int
 ) -> int:
     """Returns the size of a first batch: smaller, down to one, if the time would not reach all
     waiting tasks."""
-    affordable = float(policy.first_batch)
+    affordable = float(batch)
     if budget.trials is not None:
         affordable = min(affordable, budget.trials / waiting)
     # Half of the time at most: the first round finds what is slow, the second half tunes it.
-    seconds = policy.first_round_seconds - budget.spent_seconds
+    seconds = FIRST_ROUND_SECONDS - budget.spent_seconds
     if budget.seconds is not None:
         seconds = min(seconds, budget.seconds / 2)
     histories = [state.history for state in states]
@@ -146,13 +136,12 @@ def _first_batch(
 
 
 def _later_batch(
-    states: Sequence[TaskState], index: int, budget: RemainingBudget, policy: SearchPolicy
+    states: Sequence[TaskState], index: int, budget: RemainingBudget, batch: int
 ) -> int:
-    candidates = policy.batch if states[index].history else policy.first_batch
     if budget.seconds is not None:
         affordable = budget.seconds / _seconds_each(states[index], _usual_seconds(states))
-        candidates = min(candidates, max(1, int(affordable)))
-    return candidates if budget.trials is None else min(candidates, budget.trials)
+        batch = min(batch, max(1, int(affordable)))
+    return batch if budget.trials is None else min(batch, budget.trials)
 
 
 def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
@@ -163,16 +152,16 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
     gaps = roofline_gaps([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
     usual_seconds = _usual_seconds(states)
     ready = [
-        (_gain_ms_per_second(state, usual_seconds, gaps[index], policy), index)
+        (_gain_ms_per_second(state, usual_seconds, gaps[index], policy.batch), index)
         for index, state in enumerate(states)
-        if _is_ready(state) and _has_its_results(state, policy)
+        if _is_ready(state) and _has_its_results(state, policy.batch)
     ]
     worth = [(gain, index) for gain, index in ready if gain > 0 and gain >= floor]
     due = {index for _, index in worth}
     later = {index for index, state in enumerate(states) if state.is_open} - {i for _, i in ready}
     even = set(evenly_served(states, sorted(due), due | later, policy.batch))
     worth = [(gain, index) for gain, index in worth if index in even]
-    active = [pair for pair in worth if not _is_parked(states[pair[1]], policy)]
+    active = [pair for pair in worth if not _is_parked(states[pair[1]])]
     candidates = active or worth
     return max(candidates, key=lambda pair: (pair[0], -pair[1]))[1] if candidates else None
 
@@ -181,36 +170,30 @@ def _is_ready(state: TaskState) -> bool:
     return state.is_open and not state.is_searching
 
 
-def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
+def _has_its_results(state: TaskState, batch: int) -> bool:
     """Returns whether at most the tail of a batch is missing, so the search knows most of its
     results."""
     if not state.history:
         return state.in_flight == 0
-    return state.in_flight <= policy.batch // 4
+    return state.in_flight <= batch // 4
 
 
-def _is_parked(state: TaskState, policy: SearchPolicy) -> bool:
+def _is_parked(state: TaskState) -> bool:
     return is_plateaued(
-        state.history,
-        noise=policy.noise,
-        warm_up=policy.warm_up_batches,
-        patience=policy.plateau_batches,
+        state.history, noise=NOISE, warm_up=_WARM_UP_BATCHES, patience=_PLATEAU_BATCHES
     )
 
 
-def _gain_ms_per_second(
-    state: TaskState, usual_seconds: float, gap: float, policy: SearchPolicy
-) -> float:
-    candidates = policy.batch if state.history else policy.first_batch
+def _gain_ms_per_second(state: TaskState, usual_seconds: float, gap: float, batch: int) -> float:
     gain = expected_gain(
         state.history,
-        candidates,
+        batch,
         headroom=state.headroom,
-        noise=policy.noise,
+        noise=NOISE,
         pace=state.pace,
         roofline_gap=gap,
     )
-    return state.model_ms * gain / (candidates * _seconds_each(state, usual_seconds))
+    return state.model_ms * gain / (batch * _seconds_each(state, usual_seconds))
 
 
 def _seconds_each(state: TaskState, usual_seconds: float) -> float:

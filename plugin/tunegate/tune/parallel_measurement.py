@@ -135,17 +135,11 @@ class Parallelism:
 # too much, then beyond it, and down at once if the measurements of a batch disturbed each other.
 
 
-class DegreePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """`tolerance` bounds both the mean relative error and the share of failures. `decrease` is the
-    share that a degree loses. `least_step` and `most_step` bound its growth."""
-
-    tolerance: float = 0.05
-    decrease: float = 0.2
-    least_step: int = 2
-    most_step: int = 7
-
-
-PUBLISHED = DegreePolicy()
+TOLERANCE = 0.05
+"""Bounds both the mean relative error and the share of failures."""
+_DECREASE = 0.2
+"""The share that a degree loses."""
+_LEAST_STEP, _MOST_STEP = 2, 7
 FIRST_CEILING = 128
 
 
@@ -156,9 +150,7 @@ class Degree(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: int = FIRST_CEILING
 
 
-def adjust_degree(
-    degree: Degree, *, error: float, failures: int, most: int, policy: DegreePolicy = PUBLISHED
-) -> Degree:
+def adjust_degree(degree: Degree, *, error: float, failures: int, most: int) -> Degree:
     """Returns the degree for the next batch, 1 to `most`, after a batch whose times were off by
     `error` (mean, relative) and in which `failures` candidates failed only because others ran
     beside them.
@@ -167,12 +159,12 @@ def adjust_degree(
     to themselves; here a degree that is too much falls by at least one. And a device has a maximum.
     """
     wider = degree.now + 1
-    if error > policy.tolerance or failures > int(degree.now * policy.tolerance):
-        ceiling = int(wider * (2 - policy.decrease) / 2) if wider < degree.ceiling else wider
-        fallen = min(int(wider * (1 - policy.decrease)), degree.now - 1)
+    if error > TOLERANCE or failures > int(degree.now * TOLERANCE):
+        ceiling = int(wider * (2 - _DECREASE) / 2) if wider < degree.ceiling else wider
+        fallen = min(int(wider * (1 - _DECREASE)), degree.now - 1)
         return Degree(now=max(1, fallen), ceiling=max(1, ceiling))
     distance = (degree.ceiling - wider) / 2 if wider < degree.ceiling else wider - degree.ceiling
-    step = min(max(distance, policy.least_step), policy.most_step)
+    step = min(max(distance, _LEAST_STEP), _MOST_STEP)
     return Degree(now=min(int(wider + step), max(1, most)), ceiling=degree.ceiling)
 
 

@@ -35,10 +35,12 @@ from tunegate_cache.installed_plugins import PluginError, load_plugin, plugin_na
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the search: `seed` draws candidates; without `filters` none of them is picked, for
-    comparison and for experience that has bad candidates in it, too."""
+    comparison and for experience that has bad candidates in it, too. `describe` receives the
+    templates of each task."""
 
     seed: int = 1
     filters: bool = True
+    describe: Describe = ignore
 
 
 USUAL_SEARCH = SearchOptions()
@@ -59,21 +61,10 @@ class EngineTuner:
         seed: int,
         search: SearchOptions = USUAL_SEARCH,
     ) -> None:
-        self._config, self._origin, self._search = config, origin, search
+        self._config, self._origin, self.search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
-        self._describe: Describe = ignore
         self._seed = derive_seed(seed, "candidates")
         self.notes: tuple[str, ...] = ()
-
-    def describing(self, describe: Describe) -> EngineTuner:
-        """Returns this tuner, which from now on passes on the templates of each task."""
-        self._describe = describe
-        return self
-
-    def without_filter(self, seed: int) -> EngineTuner:
-        """Returns this tuner, whose searches from now on draw any candidates, of `seed`."""
-        self._search = SearchOptions(seed=seed, filters=False)
-        return self
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
@@ -144,8 +135,8 @@ class EngineTuner:
                 models=self._files(histories, models),
                 target=target,
                 directory=str(directory),
-                seed=self._search.seed,
-                filters=self._search.filters,
+                seed=self.search.seed,
+                filters=self.search.filters,
             )
             run = TuningRun(
                 request,
@@ -161,7 +152,7 @@ class EngineTuner:
                 seed=self._seed,
                 searcher=SearchProgram(
                     self._programs.searcher,
-                    self._describe,
+                    self.search.describe,
                     self._programs.gpu_variables() if target.kind == "cuda" else {},
                 ),
             )

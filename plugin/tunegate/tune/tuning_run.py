@@ -21,7 +21,7 @@ from tunegate.tune.budget import is_reached, model_ms, trials_kept
 from tunegate.tune.candidate_requests import CandidateMeasurements
 from tunegate.tune.headroom import end_to_end_ms
 from tunegate.tune.improvement import TaskState
-from tunegate.tune.next_task import choose, policy_for
+from tunegate.tune.next_task import SearchPolicy, batch_for, choose
 from tunegate.tune.parallel_measurement import Parallelism
 from tunegate.tune.protocol import Candidate, Measure, Measured, OpenModels, Propose, Proposed
 from tunegate.tune.searchers import Searchers, SearchProgram
@@ -68,8 +68,8 @@ class TuningRun:
         self._search = Searchers(request, workloads, workers, self._directory, searcher)
         self._throughput = Throughput(workers, usable_cores())
         self._busy_read_at = spending.clock.monotonic()
-        self._policy = msgspec.structs.replace(
-            policy_for(workers, len(workloads)),
+        self._policy = SearchPolicy(
+            batch=batch_for(workers, len(workloads)),
             min_gain_percent_per_minute=spending.budget.min_gain_percent_per_minute,
         )
         self._parallelism = Parallelism(self._pool.slots)

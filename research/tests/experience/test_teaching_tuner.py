@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tests.support.tuning_tasks import make_outcome
 
-from research.experience.measured_tasks import MIN_ROWS
+from research.experience.measured_tasks import MIN_ROWS, MeasuredTasks
 from research.experience.teaching_tuner import Lessons, TeachingTuner
 from research.tests.experience.test_measured_tasks import IDENTITY, SKETCHES, TASK, record
 from tunegate.artifacts.changes import ModelPath, Side
@@ -14,7 +14,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.ports import Publish
 from tunegate.tune.prior import TaskExperience
-from tunegate.tune.searchers import Describe, ignore
+from tunegate.tune.searchers import Describe
 from tunegate_cache.format.records import Miss, TuningRecord
 
 SHARD = Shard(
@@ -32,12 +32,8 @@ class BatchesOfOne:
 
     notes = ("a note",)
 
-    def __init__(self) -> None:
-        self._describe: Describe = ignore
-
-    def describing(self, describe: Describe) -> BatchesOfOne:
+    def __init__(self, describe: Describe) -> None:
         self._describe = describe
-        return self
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
@@ -54,7 +50,10 @@ class BatchesOfOne:
 
 
 def taught(kept: list[TaskExperience]) -> TeachingTuner:
-    return TeachingTuner(BatchesOfOne(), Lessons(lambda _: IDENTITY, kept.append))
+    tasks = MeasuredTasks()
+    return TeachingTuner(
+        BatchesOfOne(tasks.describe), tasks, Lessons(lambda _: IDENTITY, kept.append)
+    )
 
 
 def test_a_task_is_kept_once_when_its_shard_ends_and_is_published_as_ever() -> None:
