@@ -35,14 +35,6 @@ class GitLabJob:
             **more,
         }
 
-    def branch(self, source: str, commit: str, before: str, branch: str = "main") -> dict[str, str]:
-        return {
-            "CI_PIPELINE_SOURCE": source,
-            "CI_COMMIT_SHA": commit,
-            "CI_COMMIT_BEFORE_SHA": before,
-            "CI_COMMIT_BRANCH": branch,
-        }
-
     def run(
         self,
         variables: dict[str, str],

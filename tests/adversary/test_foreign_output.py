@@ -131,13 +131,3 @@ def test_two_runs_never_share_a_directory(pull_request: PullRequest) -> None:
     assert judged.exit_code == 4, judged.err
     assert f"process {first.pid} (tunegate compare, since" in judged.err
     pull_request.workspace.tunegate("detect", "--base", "main", code=0)
-
-
-def test_a_bad_argument_leaves_no_verdict_of_the_last_run(pull_request: PullRequest) -> None:
-    assert pull_request.judge().exit_code == 0
-    results = pull_request.root / ".tunegate"
-    before = content(results)
-    pull_request.workspace.tunegate("compare", "nope.onnx", "x.onnx", code=2)
-    after = content(results)
-    assert {"verdict.json", "report.html", "report.md"} <= before.keys() - after.keys()
-    assert {name: text for name, text in after.items() if name != ".lock"}.items() <= before.items()

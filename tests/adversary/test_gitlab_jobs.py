@@ -10,7 +10,6 @@ from tests.adversary.gitlab_run import JOB_TOKEN, GitLabJob
 from tests.ci.gitlab.gitlab_server import TOKEN, gitlab_server
 
 pytestmark = pytest.mark.e2e
-ZEROS = "0" * 40
 
 
 @pytest.fixture
@@ -38,54 +37,11 @@ def test_a_merge_request_is_judged_and_its_one_note_is_replaced(job: GitLabJob) 
     assert "/artifacts/file/.tunegate/report.html" in job.files["ci-links.json"]
 
 
-def test_a_merge_train_is_judged_against_what_it_was_merged_onto(job: GitLabJob) -> None:
-    at = job.job
-    at.checkout(at.merge)
-    variables = job.request(
-        at.merge,
-        CI_MERGE_REQUEST_EVENT_TYPE="merge_train",
-        CI_MERGE_REQUEST_TARGET_BRANCH_SHA=at.base,
-        CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=at.tip,
-    )
-    with gitlab_server() as server:
-        job.run(variables, api=server.url, code=0)
-        assert len(server.notes) == 1
-    assert compared(job) == (at.base, at.merge, at.base)
-
-
 def test_a_fork_reads_the_cache_and_writes_nothing_to_it(job: GitLabJob) -> None:
     at = job.job
     at.checkout(at.tip)
     job.run(job.request(at.tip, CI_MERGE_REQUEST_SOURCE_PROJECT_ID="66"), code=0)
     assert not (job.root / "cache").exists()
-
-
-@pytest.mark.parametrize("source", ["push", "schedule"])
-def test_a_pipeline_of_the_default_branch_is_judged_against_what_was_before(
-    job: GitLabJob, source: str
-) -> None:
-    at = job.job
-    at.checkout(at.base)
-    before = at.start if source == "push" else ZEROS
-    job.run(job.branch(source, at.base, before), code=0)
-    assert compared(job) == (at.start, at.base, at.start)
-
-
-@pytest.mark.parametrize("before", [ZEROS, "f" * 40])
-def test_a_first_pipeline_and_a_forced_push_are_judged_against_the_default_branch(
-    job: GitLabJob, before: str
-) -> None:
-    at = job.job
-    at.checkout(at.tip)
-    job.run(job.branch("push", at.tip, before, branch="topic"), code=0)
-    assert compared(job) == (at.start, at.tip, at.base)
-
-
-def test_the_first_pipeline_of_all_has_no_base(job: GitLabJob) -> None:
-    at = job.job
-    at.checkout(at.base)
-    job.run(job.branch("push", at.base, ZEROS), code=0)
-    assert compared(job)[:2] == (None, at.base)
 
 
 @pytest.mark.parametrize("source", ["chat", "external", "external_pull_request_event", "new", ""])

@@ -29,13 +29,6 @@ def test_whatever_the_variables_say_a_job_is_refused_or_one_of_its_kind(dump: st
     require_sound_events(gitlab_event, OF_GITLAB[dump])
 
 
-def test_a_head_that_somebody_names_does_not_teach_main() -> None:
-    asked = AskedRevisions(head=HEAD)
-    assert events.of_branch(asked, HEAD, Usual(), "main").zone is None
-    assert events.of_branch(asked, HEAD, Usual(), "pr/a/branch_x").zone == "pr/a/branch_x"
-    assert events.of_branch(AskedRevisions(), HEAD, Usual(), "main").zone == "main"
-
-
 NOTHING = events.RefusedEvent("it changes nothing", "Use push.")
 TABLE: events.EventTable = {
     "push": events.JudgedEvent(base="before", head="after", writes="main"),

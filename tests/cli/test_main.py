@@ -16,7 +16,6 @@ from tunegate.cli import entry
 from tunegate.cli import main as cli
 from tunegate.cli.supported_machine import Machine, why_unsupported
 from tunegate.cli.unexpected import explain_error
-from tunegate.system.output.directory import opened_output
 
 
 @pytest.mark.parametrize(
@@ -31,21 +30,6 @@ def test_a_usage_error_is_one_line_without_a_traceback(
     assert shown.err.startswith("tunegate: error: ")
     assert shown.err.count("\n") == 1
     assert shown.out == ""
-
-
-def test_an_error_of_the_configuration_leaves_no_verdict_of_an_earlier_run(tmp_path: Path) -> None:
-    """Whoever posts what lies there would post that of another commit. What took
-    longer to make stays."""
-    out, files = tmp_path / "out", ("verdict.json", "report.md", "report.html")
-    with opened_output(out, "run"):
-        for name in (*files, "plan.json", "history.html"):
-            (out / name).write_text("{}")
-    line = ["--repository", str(tmp_path), "--out", str(out)]
-    assert cli.main(["plan", *line]) == 2
-    assert {*files} <= {each.name for each in out.iterdir()}
-    assert cli.main(["gate", *line]) == 2
-    assert {*files} & {each.name for each in out.iterdir()} == set()
-    assert {"plan.json", "history.html"} <= {each.name for each in out.iterdir()}
 
 
 def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(

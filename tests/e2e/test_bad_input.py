@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.simulated.small_disk import mounted_disk
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
-from tests.support.workspace import COMPILED, CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
+from tests.support.workspace import COMPILED, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -100,18 +100,6 @@ def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
         if p.is_file() and ".git" not in p.parts
     }
     assert before == after
-
-
-def test_an_earlier_runs_verdict_does_not_outlive_a_later_run(repository: Workspace) -> None:
-    results = repository.root / ".tunegate"
-    for second in ("models/none.onnx", "models/other.onnx"):
-        assert repository.tunegate("compare", "--commands", "echo 1", "echo 1").returncode == 0
-        assert (results / "verdict.json").exists()
-        refusal(repository, "compare", "models/m.onnx", second)
-        assert not (results / "verdict.json").exists()
-        assert not (results / "report.md").exists()
-        repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: t\n    cpu: z80\n")
-        save(matmul_model(), repository.root / "models" / "other.onnx")
 
 
 def test_a_shard_of_a_plan_that_has_none(repository: Workspace) -> None:

@@ -108,41 +108,6 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
 
 @pytest.mark.e2e
 @pytest.mark.proof
-def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
-    """One of two runners comes back: a clone of the repository, the plan and the cache is all it
-    had. Its outcome comes twice, as artifacts of CI may."""
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url=tmp_path / "shared", trials=4))
-    save(matmul_model(rows=32, inner=64, columns=64), workspace.root / "models" / "n.onnx")
-    workspace.git("add", "--all")
-    workspace.git("commit", "-q", "--amend", "--no-edit")  # one commit: both models are new
-    for stage in (["detect"], ["plan", "--shards", "2"]):
-        assert workspace.tunegate(*stage).returncode == 0
-    runner = tmp_path / "runner"
-    workspace.git("clone", "-q", str(workspace.root), str(runner))
-    plan = Path(shutil.copy(workspace.root / ".tunegate" / "plan.json", tmp_path / "plan.json"))
-    (runner / ".tunegate").mkdir()
-    shutil.copy(plan, runner / ".tunegate")
-    workspace.tunegate(
-        "tune",
-        "--shard",
-        "1",
-        "--repository",
-        str(runner),
-        "--out",
-        str(runner / ".tunegate"),
-        code=0,
-    )
-    for name in ("outcome-1.json", "outcome-1-again.json"):
-        shutil.copy(runner / ".tunegate" / "outcome-1.json", workspace.root / ".tunegate" / name)
-    gate = workspace.tunegate("gate", code=0)
-    assert "shard 0 on cpu left no outcome-0.json: its 1 task was not tuned" in gate.stderr
-    found = verdict(workspace)
-    assert [each["status"] for each in found["findings"]] == ["new", "new"]
-    assert (found["tuning"]["trials"], found["tuning"]["stopped"]) == (2, "lost")
-
-
-@pytest.mark.e2e
-@pytest.mark.proof
 def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Path) -> None:
     config = CONFIG.format(url="s3://b/p\n  endpoint-url: http://127.0.0.1:9", trials=2)
     workspace = Workspace(tmp_path / "w", config)

@@ -82,14 +82,6 @@ def test_an_event_that_the_example_refuses_is_refused(
     assert 'error: ACME_KIND: "party" says no two commits' in done.stderr
 
 
-def test_an_environment_without_the_package_says_what_is_known(tmp_path: Path) -> None:
-    job = Job(tmp_path)
-    job.checkout(job.tip)
-    done = run(PluginEnvironment(tmp_path / "e"), job, "acme")
-    assert done.returncode == 2
-    assert '"acme" is no CI that is known. Known are ' in done.stderr
-
-
 def test_the_page_about_adding_a_host_shows_this_package() -> None:
     page = page_of("A CI host", EXAMPLE, 4)
     for name in ("is_here", "event", "links", "literal_output", "tell", "comment"):

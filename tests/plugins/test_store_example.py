@@ -75,15 +75,6 @@ def test_a_second_run_finds_what_the_first_has_stored(shell: Shell) -> None:
     assert all(finding["ok"] for finding in shell.json("cache", "probe")["findings"])
 
 
-def test_an_environment_without_the_package_says_what_is_installed(shell: Shell) -> None:
-    config = shell.workspace.root / "tunegate.yaml"
-    config.write_text(config.read_text().replace("sqlite:", "mysql:"))
-    code, told = shell.failing("cache", "stats")
-    assert code == 2
-    assert 'no store is installed for "mysql:"' in told
-    assert "file:, memory:, s3:, sqlite:; docs/how-to/extend.md" in told
-
-
 def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Path) -> None:
     environment = PluginEnvironment(tmp_path / "e")
     missing = "import a_library_that_is_not_here\n"

@@ -223,12 +223,6 @@ def test_an_input_that_goes_or_gets_another_name_makes_no_head_smaller(
     assert [each.counts for each in found.changes] == ["once merged"]
 
 
-def test_smaller_dims_of_the_head_have_no_effect() -> None:
-    found = judged(side(WIDE), side(TINY))
-    assert found.inputs == {"x": (8, 128)}
-    assert [(each.effect, each.counts) for each in found.changes] == [("changed", "once merged")]
-
-
 def test_smaller_dims_have_no_effect_on_a_model_that_nobody_can_read() -> None:
     found = judged(side(WIDE), side(TINY), None)
     assert found.dims == WIDE
@@ -254,14 +248,6 @@ def test_the_values_of_the_base_count() -> None:
     found = judged(side(WIDE, inputs=of(5)), side(WIDE, inputs=of(0)))
     assert found.inputs == {"x": InputConfig(shape=(8, 128), values=ValuesConfig(low=5, high=9))}
     assert [each.key for each in found.changes] == ["models[].inputs"]
-
-
-def test_a_removed_profile_stays_and_is_told() -> None:
-    profiles = {"one": ProfileConfig(), "many": ProfileConfig(dims={"batch": 64})}
-    found = judged(side(WIDE, profiles=profiles), side(WIDE, profiles={"one": ProfileConfig()}))
-    expected = {"one": {"x": (8, 128)}, "many": {"x": (64, 128)}}
-    assert {name: each.inputs for name, each in found.profiles.items()} == expected
-    assert [(each.old, each.effect) for each in found.changes] == [("many", "loosened")]
 
 
 def test_a_profile_of_the_base_cannot_be_made_smaller() -> None:
@@ -305,10 +291,6 @@ def test_a_model_without_a_profile_is_judged_beside_its_profiles(*, is_first: bo
     found = judged(*(sides if is_first else reversed(sides)))
     assert set(found.profiles) == {"", "one", "many"}
     assert {each.effect for each in found.changes} == {"loosened", "tightened"}
-
-
-def test_without_an_entry_of_the_head_everything_is_the_bases() -> None:
-    assert judged(side(WIDE, dims={"seq": 4}), None, None).dims == {"batch": 8, "seq": 4}
 
 
 SIZES = {"past": 16, "seq": 8}

@@ -97,13 +97,6 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all() -> None:
     assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, None)
 
 
-def test_a_zone_is_never_too_long_and_never_anothers() -> None:
-    long = "acme/" + "/".join(["vision-group"] * 12)
-    zones = {request(CI_PROJECT_PATH=long, CI_MERGE_REQUEST_IID=n).zone for n in ("7", "8")}
-    assert len(zones) == 2
-    assert all(zone and len(zone) <= 120 and zone.startswith("pr/long/") for zone in zones)
-
-
 def test_a_head_that_somebody_names_does_not_teach_main() -> None:
     asked = AskedRevisions(head="c" * 40)
     assert of_branch("push", asked).zone is None

@@ -29,7 +29,7 @@ CHEAP = (
     "cache push",
 )
 """Commands that need neither a compiler, a plan, nor a cache with records."""
-RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml", "changes.json")
+RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml", "history.html")
 
 OF_A_VERDICT = {"verdict.json", "report.md", "report.html", "junit.xml", "sarif.json"}
 
