@@ -154,15 +154,6 @@ def test_a_broken_configuration_of_the_base_is_told_with_the_reason(checkout: Ch
     assert "models" in told.old
 
 
-def test_a_deleted_configuration_leaves_the_base_s(checkout: Checkout) -> None:
-    checkout.commit({NAME: None})
-    review = reviewed(checkout)
-    assert review.config.gate.margin_percent == 2
-    assert [(told.new, told.effect) for told in review.changes.policy_changes] == [
-        ("deleted", "loosened")
-    ]
-
-
 def test_no_configuration_on_either_side_is_an_error(checkout: Checkout) -> None:
     with pytest.raises(ConfigError, match="not found"):
         reviewed(checkout, config=checkout.path / "none.yaml")

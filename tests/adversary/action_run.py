@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.adversary.pull_request import REQUIRED
+from tests.ci.github.github_server import pull_request
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model
@@ -62,15 +63,8 @@ class Job:
     def pull_request(self, **more: object) -> dict[str, Any]:
         return {
             "action": "synchronize",
-            "number": 7,
             "repository": {"full_name": "acme/models", "default_branch": "main"},
-            "pull_request": {
-                "number": 7,
-                "state": "open",
-                "base": {"sha": self.base},
-                "head": {"sha": self.tip, "repo": {"full_name": "acme/models"}},
-                **more,
-            },
+            **pull_request(self.base, self.tip, **more),
         }
 
     def push(self, before: str, after: str, ref: str = "refs/heads/main") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.adversary.action_run import Job
-from tests.ci.gitlab.gitlab_server import TOKEN
+from tests.ci.gitlab.gitlab_server import TOKEN, merge_request
 from tests.support.programs import run_program
 
 JOB_TOKEN = "glcbt-job-token-0123456789"
@@ -25,15 +25,7 @@ class GitLabJob:
         return {path.name: path.read_text() for path in (self.root / ".tunegate").glob("ci-*")}
 
     def request(self, commit: str, **more: str) -> dict[str, str]:
-        return {
-            "CI_PIPELINE_SOURCE": "merge_request_event",
-            "CI_COMMIT_SHA": commit,
-            "CI_MERGE_REQUEST_IID": "7",
-            "CI_MERGE_REQUEST_PROJECT_ID": "3",
-            "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
-            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-            **more,
-        }
+        return merge_request(CI_COMMIT_SHA=commit, **more)
 
     def run(
         self,
@@ -52,7 +44,6 @@ class GitLabJob:
             "CI_JOB_URL": "https://gitlab.example/acme/models/-/jobs/9",
             "CI_JOB_TOKEN": JOB_TOKEN,
             "CI_PROJECT_DIR": str(self.root),
-            "CI_PROJECT_ID": "3",
             "CI_PROJECT_PATH": "acme/models",
             "TUNEGATE_GITLAB_TOKEN": TOKEN,
             **variables,

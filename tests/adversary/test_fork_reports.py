@@ -102,15 +102,6 @@ def test_a_file_that_is_no_verdict_is_not_written_anywhere(fork: ForkJob, body: 
     assert not ended.is_green
 
 
-def test_a_link_in_the_artifact_is_not_followed(fork: ForkJob, tmp_path: Path) -> None:
-    artifact_io.write(tmp_path / "elsewhere.json", hostile_verdict())
-    (fork.artifact / "verdict.json").symlink_to(tmp_path / "elsewhere.json")
-    with github_server() as server:
-        server.pulls = [pull()]
-        ended = fork.run(server)
-    assert (ended.exit_code, server.comments) == (2, [])
-
-
 @pytest.mark.parametrize("others", [[], [pull(head={"sha": "b" * 40, "repo": None})]])
 def test_a_pull_request_that_has_moved_on_gets_no_comment(
     fork: ForkJob, others: list[dict[str, object]]

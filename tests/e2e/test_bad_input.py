@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.simulated.small_disk import mounted_disk
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import conv_model, matmul_model, save
 from tests.support.workspace import COMPILED, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
@@ -27,28 +27,6 @@ def refusal(repository: Workspace, *arguments: str) -> str:
     assert len(errors) == 1
     assert "Traceback" not in done.stderr
     return errors[0]
-
-
-def unusable(repository: Workspace) -> str:
-    """The reason of the one finding of a run, whose model cannot be used."""
-    assert "Traceback" not in repository.tunegate("run", code=2).stderr
-    verdict = json.loads((repository.root / ".tunegate" / "verdict.json").read_bytes())
-    (finding,) = verdict["findings"]
-    assert (verdict["exit_code"], finding["status"]) == (2, "error")
-    return str(finding["reason"])
-
-
-def test_no_configuration(repository: Workspace) -> None:
-    repository.git("rm", "-q", "tunegate.yaml")
-    repository.git("commit", "-q", "--amend", "--no-edit")
-    assert "tunegate.yaml: not found. Run `tunegate init`" in refusal(repository)
-
-
-def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) -> None:
-    body = one_node_model("Frobnicate").SerializeToString()
-    (repository.root / "models" / "m.onnx").write_bytes(body)
-    repository.commit()
-    assert unusable(repository).startswith('operator Frobnicate (node "odd") is not supported')
 
 
 def test_one_unusable_model_is_one_finding_and_the_others_are_gated(repository: Workspace) -> None:

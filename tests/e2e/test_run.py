@@ -314,25 +314,6 @@ def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Worksp
     assert np.load(artifact.parent / "inputs" / "1-0.npy").tolist() == [6] * 9
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ("{file: edges.npy}", "edges.npy: no such file in this revision: commit it"),
-        ("{low: 0, high: 7}", "ONNX Runtime does not run on the values that are given for edges"),
-    ],
-)
-def test_values_that_cannot_be_are_one_line_and_exit_2(
-    repository: Workspace, values: str, said: str
-) -> None:
-    _commit(repository, values)
-    done = repository.tunegate("run", code=2)
-    report = repository.root / ".tunegate" / "report.md"
-    shown = done.stderr + (report.read_text() if report.exists() else "")
-    assert said in " ".join(shown.split())
-    assert "Traceback" not in done.stderr
-
-
 # A slowdown that was agreed on, in a repository.
 
 WAIVER = """waivers:
@@ -365,34 +346,3 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
     workspace.commit()
     assert "over 90 days ahead" in workspace.tunegate("run", "--base", "HEAD~3", code=2).stderr
-
-
-@pytest.mark.e2e
-def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(tmp_path: Path) -> None:
-    """As servers of models keep them: with `{version}` a new directory has a base."""
-    numbered = NOT_COMPILED.replace("models/*.onnx", "models/*/{version}/model.onnx")
-    workspace = Workspace(tmp_path / "w", numbered + FIRST_ANALYSIS)
-    model = workspace.root / "models" / "m.onnx"
-    first, second = (workspace.root / "models" / "enc" / str(n) / "model.onnx" for n in (1, 2))
-    first.parent.mkdir(parents=True)
-    model.rename(first)
-    workspace.commit()
-
-    save(conv_model(channels=16, out=32, size=42), second)
-    workspace.commit()
-    done = workspace.tunegate("run", "--json")
-    (finding,) = json.loads(done.stdout)["findings"]
-    expected = (1, "models/enc/2/model.onnx", "fail")
-    assert (done.returncode, finding["model"], finding["status"]) == expected
-    told = (
-        "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, "
-        "the highest version in the base"
-    )
-    assert told in " ".join(done.stderr.split())
-
-    first.unlink()
-    workspace.commit()
-    done = workspace.tunegate("run", "--json", code=0)
-    assert "is not compared" not in done.stderr
-    together = workspace.tunegate("detect", "--base", "HEAD~2")
-    assert told in " ".join((together.stdout + together.stderr).split())

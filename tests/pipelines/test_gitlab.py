@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.ci.gitlab.gitlab_server import TOKEN, gitlab_server
+from tests.ci.gitlab.gitlab_server import TOKEN, gitlab_server, merge_request
 from tests.house.sources import ROOT
 from tests.pipelines.gitlab_job import outcome, run_pipeline, runner_checkout, with_component
 from tests.support.git_repository import Checkout
@@ -21,15 +21,7 @@ pytestmark = pytest.mark.pipelines
 ZEROS = "0" * 40
 QUICK = NOT_COMPILED + FIRST_ANALYSIS
 ON_MAIN = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
-REQUEST = {
-    "CI_PIPELINE_SOURCE": "merge_request_event",
-    "CI_COMMIT_BRANCH": "",
-    "CI_MERGE_REQUEST_IID": "7",
-    "CI_MERGE_REQUEST_PROJECT_ID": "3",
-    "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-    "CI_PROJECT_ID": "3",
-}
+REQUEST = merge_request(CI_COMMIT_BRANCH="")
 
 
 class Project:

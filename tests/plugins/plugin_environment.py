@@ -33,11 +33,10 @@ class PluginEnvironment:
         offline = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
         _call(*pip, "install", *offline, str(package))
 
-    def install_broken(self, example: Path, file: str, old: str, new: str, into: Path) -> None:
-        """Installs a copy of an example with another text in a file; '' is the whole file."""
+    def install_broken(self, example: Path, file: str, into: Path) -> None:
+        """Installs a copy of an example whose file imports a library that is not here."""
         package = Path(shutil.copytree(example, into / "package"))
-        text = (package / file).read_text()
-        (package / file).write_text(text.replace(old, new) if old else new)
+        (package / file).write_text("import a_library_that_is_not_here\n")
         self.install(package)
 
     def run_tests_of(self, example: Path, into: Path) -> str:

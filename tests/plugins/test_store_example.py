@@ -77,8 +77,7 @@ def test_a_second_run_finds_what_the_first_has_stored(shell: Shell) -> None:
 
 def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Path) -> None:
     environment = PluginEnvironment(tmp_path / "e")
-    missing = "import a_library_that_is_not_here\n"
-    environment.install_broken(EXAMPLE, "sqlite_store.py", "", missing, tmp_path)
+    environment.install_broken(EXAMPLE, "sqlite_store.py", tmp_path)
     shell = Shell(environment, tmp_path / "w")
     planned = shell.cache_use()
     assert planned["misses"] == {"store-unavailable": 3}

@@ -8,6 +8,15 @@ from tests.ci.json_server import Answer, JsonServer, serving
 JOBS_OWN = "github-actions[bot]"
 
 
+def pull_request(
+    target: str, tip: str, repository: str | None = "acme/models", **more: object
+) -> dict[str, Any]:
+    """GitHub's answer about the open pull request 7."""
+    head = {"sha": tip, "repo": None if repository is None else {"full_name": repository}}
+    about = {"number": 7, "state": "open", "base": {"sha": target}, "head": head}
+    return {"number": 7, "pull_request": {**about, **more}}
+
+
 class GitHubServer(JsonServer):
     """One repository with the comments of its pull request 7, 100 a page. `login` is whose token
     it is asked with; an app's may not ask for its user."""

@@ -114,14 +114,6 @@ def test_a_comment_deleted_meanwhile_is_written_anew(server: GitHubServer, statu
     assert server.comments[-1]["body"] == f"{FIRST}\nnew"
 
 
-@pytest.mark.parametrize("status", [429, 403])
-def test_a_limit_is_waited_for_as_the_answer_says(server: GitHubServer, status: int) -> None:
-    server.first[f"POST {COMMENTS}"] = [(status, {"Retry-After": "0"}, {})] * 2
-    publish(server, "o", "report")
-    assert len(server.comments) == 1
-    assert server.made("POST").count(f"POST {COMMENTS}") == 3
-
-
 def test_an_answer_that_is_lost_writes_no_second_comment(server: GitHubServer) -> None:
     server.lost[f"POST {COMMENTS}"] = 0
     publish(server, "o", "report")

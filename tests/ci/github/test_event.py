@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.ci.github.github_server import GitHubServer, github_server
+from tests.ci.github import github_server
+from tests.ci.github.github_server import GitHubServer
 from tunegate.ci import protocol
 from tunegate.ci.events import JudgedEvent, RefusedEvent
 from tunegate.ci.github.api import job_token, open_api
@@ -33,17 +34,7 @@ def event(
 
 
 def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
-    repo = None if head_repository is None else {"full_name": head_repository}
-    return {
-        "number": 7,
-        "pull_request": {
-            "number": 7,
-            "state": "open",
-            "base": {"sha": BASE},
-            "head": {"sha": HEAD, "repo": repo},
-            **more,
-        },
-    }
+    return github_server.pull_request(BASE, HEAD, head_repository, **more)
 
 
 def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -> dict[str, Any]:
@@ -195,7 +186,7 @@ FINISHED_RUN_REPOSITORY = "acme/models"
 
 @pytest.fixture
 def server() -> Iterator[GitHubServer]:
-    with github_server() as made:
+    with github_server.github_server() as made:
         made.pulls = [pull()]
         yield made
 

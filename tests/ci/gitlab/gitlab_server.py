@@ -10,6 +10,19 @@ ME, ANOTHER = {"id": 41, "username": "project_3_bot"}, {"id": 7, "username": "ma
 NOTES = "/api/v4/projects/3/merge_requests/7/notes"
 
 
+def merge_request(**more: str) -> dict[str, str]:
+    """The variables of a pipeline of merge request 7 of the project itself."""
+    return {
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_MERGE_REQUEST_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        **more,
+    }
+
+
 class GitLabServer(JsonServer):
     """One merge request, whose notes may be written with one token."""
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ci.gitlab.gitlab_server import merge_request
 from tunegate.ci.events import RefusedEvent
 from tunegate.ci.gitlab.event import GITLAB_EVENTS, gitlab_event
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Push, Usual
@@ -16,21 +17,16 @@ BRANCH = {
     "CI_DEFAULT_BRANCH": "trunk",
     "CI_COMMIT_BEFORE_SHA": BASE,
 }
-REQUEST = {
-    "CI_PIPELINE_SOURCE": "merge_request_event",
-    "CI_PROJECT_PATH": "acme/vision/models",
-    "CI_PROJECT_ID": "3",
-    "CI_COMMIT_SHA": HEAD,
-    "CI_COMMIT_BEFORE_SHA": ZEROS,
-    "CI_DEFAULT_BRANCH": "trunk",
-    "CI_MERGE_REQUEST_IID": "7",
-    "CI_MERGE_REQUEST_PROJECT_ID": "3",
-    "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
-    "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release/2",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "",
-    "CI_MERGE_REQUEST_DIFF_BASE_SHA": BASE,
-}
+REQUEST = merge_request(
+    CI_PROJECT_PATH="acme/vision/models",
+    CI_COMMIT_SHA=HEAD,
+    CI_COMMIT_BEFORE_SHA=ZEROS,
+    CI_DEFAULT_BRANCH="trunk",
+    CI_MERGE_REQUEST_EVENT_TYPE="detached",
+    CI_MERGE_REQUEST_TARGET_BRANCH_NAME="release/2",
+    CI_MERGE_REQUEST_TARGET_BRANCH_SHA="",
+    CI_MERGE_REQUEST_DIFF_BASE_SHA=BASE,
+)
 
 
 def request(**more: str) -> JobEvent:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.ci.github import github_server
+from tests.ci.gitlab.gitlab_server import merge_request
 from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.job import job_revisions
@@ -90,30 +92,21 @@ class World:
     def gitlab(self, job: Checkout, source: str, **variables: str) -> Revisions:
         environment = {
             **_GITLAB,
-            "CI_PIPELINE_SOURCE": source,
             "CI_COMMIT_SHA": job.git("rev-parse", "HEAD"),
             "CI_COMMIT_BEFORE_SHA": ZEROS,
             **variables,
+            "CI_PIPELINE_SOURCE": source,
         }
         return in_job(environment, job, None)
 
     def request(self, **variables: str) -> Mapping[str, str]:
         """The variables of a merge request of the topic."""
-        return {
-            "CI_MERGE_REQUEST_IID": "7",
-            "CI_MERGE_REQUEST_PROJECT_ID": "3",
-            "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
-            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-            "CI_MERGE_REQUEST_DIFF_BASE_SHA": self.at("at/left"),
-            **variables,
-        }
+        return merge_request(CI_MERGE_REQUEST_DIFF_BASE_SHA=self.at("at/left"), **variables)
 
 
 def pull_request(base: str, head: str) -> Mapping[str, Any]:
     """Returns GitHub's answer about a pull request."""
-    tip = {"sha": head, "repo": {"full_name": "acme/models"}}
-    about = {"number": 7, "state": "open", "base": {"sha": base, "ref": "main"}, "head": tip}
-    return {"number": 7, "pull_request": about}
+    return github_server.pull_request(base, head, base={"sha": base, "ref": "main"})
 
 
 def in_job(

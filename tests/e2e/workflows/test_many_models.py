@@ -1,7 +1,6 @@
 """The example examples/many-models.yml as GitHub runs it: three models, measured by two runners."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,23 +82,6 @@ def test_a_shard_that_does_not_come_back_is_named_and_is_no_pass(how: str, opene
     assert (found["status"], found["exit_code"]) == ("invalid-env", 4)
     assert "Run tunegate measure --shard 0 again" in found["findings"][0]["reason"]
     assert jobs["required"].result == "failure"
-
-
-def test_a_shard_that_was_edited_or_came_twice_is_an_error(opened: Opened) -> None:
-    def spoil(job: str, artifacts: Path) -> None:
-        if job != "verdict":
-            return
-        shutil.copytree(artifacts / "tunegate-1-measurements-0", artifacts / "tunegate-1-again")
-        again = artifacts / "tunegate-1-again"
-        (again / "measurements-0.json").rename(again / "measurements-0-again.json")
-        (edited,) = (artifacts / "tunegate-1-measurements-1").iterdir()
-        edited.write_text(edited.read_text().replace('"stopped": "decided"', '"stopped": "single"'))
-
-    found = verdict_of(opened(AFTER).run("many-models.yml", between=spoil, shards=2))
-    assert (found["status"], found["exit_code"]) == ("error", 2)
-    reasons = " ".join(each["reason"] for each in found["findings"])
-    assert "came 2 times (measurements-0-again.json, measurements-0.json)" in reasons
-    assert "measurements-1.json: not as tunegate wrote it" in reasons
 
 
 def test_a_change_of_docs_measures_nothing_and_passes(opened: Opened) -> None:
