@@ -12,7 +12,7 @@ from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.ci.registry import run_address
-from tunegate.config import Config, TargetConfig
+from tunegate.config import Config
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_process import Limits
 from tunegate.measure.latency_commands import ScoringCommand
@@ -215,11 +215,12 @@ def _saving_builders(
 def _benchmarker(
     workdir: Path, config: Config, seed: int, pythons: Mapping[Path, Path]
 ) -> FreshProcesses:
-    scratch = workdir / "bench"
+    # One machine measures one kind of GPU.
+    target = next((target for target in config.targets if target.kind == "cuda"), None)
     return FreshProcesses(
-        scratch,
+        workdir / "bench",
         seed,
-        _cuda_target(config),
+        target,
         limits=bench_limits(config),
         reference=partial(reference_builder, libraries=config.custom_operators),
         pythons=pythons,
@@ -234,11 +235,6 @@ def bench_limits(config: Config) -> Limits:
         times_load=config.gate.load_margin_percent is not None,
         launch_seconds=config.gate.seconds,
     )
-
-
-def _cuda_target(config: Config) -> TargetConfig | None:
-    """Returns the first CUDA target: one machine measures one kind of GPU."""
-    return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
 def _index(subject: Subject, origin: RecordOrigin) -> SharedCache:

@@ -17,13 +17,10 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.house.sources import ROOT as SOURCES_ROOT
-from tests.house.sources import SOURCE_ROOTS
+from tests.house.sources import ROOT, SOURCE_ROOTS
 from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import NOT_COMPILED, Workspace
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.e2e
@@ -53,7 +50,7 @@ def test_a_wheel_works_beside_the_models_that_it_checks(tmp_path: Path) -> None:
 
 START = f"""
 import sys, sysconfig
-sys.path[:0] = {[str(SOURCES_ROOT / root) for root in SOURCE_ROOTS]!r}
+sys.path[:0] = {[str(ROOT / root) for root in SOURCE_ROOTS]!r}
 sys.path.append({sysconfig.get_paths()["purelib"]!r})
 nowhere = dict(sysconfig.get_paths(), purelib="/nowhere", platlib="/nowhere")
 sysconfig.get_paths = lambda *_, **__: nowhere
@@ -143,12 +140,12 @@ TOP = {
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(SdistBuilder(str(SOURCES_ROOT)), tmp_path_factory.mktemp("sdist"))
+    return built(SdistBuilder(str(ROOT)), tmp_path_factory.mktemp("sdist"))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(WheelBuilder(str(SOURCES_ROOT)), tmp_path_factory.mktemp("wheel"))
+    return built(WheelBuilder(str(ROOT)), tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_source_distribution_has_what_a_build_needs_and_nothing_else(sdist: Path) -> None:
@@ -156,9 +153,7 @@ def test_the_source_distribution_has_what_a_build_needs_and_nothing_else(sdist: 
         files = [member for member in archive.getmembers() if member.isfile()]
     names = [file.name.split("/", 1)[1] for file in files]
     assert {name.split("/")[0] for name in names} == TOP
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=SOURCES_ROOT, capture_output=True, check=True
-    )
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     ours = set(tracked.stdout.decode().split("\0"))
     assert set(names) - ours <= {"PKG-INFO"}  # nothing that only lies in this checkout
     assert all(file.size <= MAX_FILE_BYTES for file in files)
@@ -184,7 +179,7 @@ def test_both_hold_the_core_alone(sdist: Path, wheel: Path) -> None:
 
 
 def test_an_extra_is_a_wheel_of_its_own_without_its_tests(tmp_path: Path) -> None:
-    for extra in SOURCES_ROOT.glob("plugin/extras/*/pyproject.toml"):
+    for extra in ROOT.glob("plugin/extras/*/pyproject.toml"):
         with zipfile.ZipFile(built(WheelBuilder(str(extra.parent)), tmp_path)) as archive:
             packages = {name.split("/")[0] for name in archive.namelist()}
         packages = {name for name in packages if not name.endswith(".dist-info")}

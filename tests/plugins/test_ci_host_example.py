@@ -72,16 +72,6 @@ def test_a_change_is_judged_told_and_commented_on(
     assert TOKEN not in done.stdout + done.stderr
 
 
-def test_an_event_that_the_example_refuses_is_refused(
-    environment: PluginEnvironment, tmp_path: Path
-) -> None:
-    job = Job(tmp_path)
-    job.checkout(job.tip)
-    done = run(environment, job, ACME_KIND="party")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert 'error: ACME_KIND: "party" says no two commits' in done.stderr
-
-
 def test_the_page_about_adding_a_host_shows_this_package() -> None:
     page = page_of("A CI host", EXAMPLE, 4)
     for name in ("is_here", "event", "links", "literal_output", "tell", "comment"):

@@ -34,11 +34,6 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     return _ask_host(plugins[name], lambda host: host(environment))
 
 
-def is_in_ci(environment: Mapping[str, str]) -> bool:
-    """Returns whether this is a job of a known CI. Raises as `opened_host` does."""
-    return _name_here(find_plugins(HOST_GROUP), environment) != NO_CI
-
-
 def run_address(environment: Mapping[str, str]) -> str:
     """Returns the page of this job, '' outside of a job or if it cannot be found."""
     try:
@@ -89,7 +84,7 @@ def command_host(
     """Returns the host of this name. If the command line names none, returns that of the CI this is
     a job of, None outside of all CIs; output for a program then stays as it is. Raises as
     `opened_host` does."""
-    if not is_named and not is_in_ci(environment):
+    if not is_named and _name_here(find_plugins(HOST_GROUP), environment) == NO_CI:
         return None
     host = opened_host(name, environment)
     return UntoldHost(host) if is_json and not is_named else host

@@ -273,7 +273,7 @@ def _launches_to_decide(comparison: measurements.Comparison) -> str:
 # The assurances of a verdict on latency beside the median, in words. They claim no more than was
 # shown.
 
-_NAMES = {
+TEST_NAMES = {
     "mean": "the mean",
     "mean-of-all": "the mean of all inferences",
     "first-block": "the first block",
@@ -313,7 +313,7 @@ def reason_undecided(comparison: measurements.Comparison, gate: GateConfig) -> s
         return "; ".join((stalling, *stalls_clause(comparison), *slow_starts_clause(comparison)))
     if spanning:
         open_names = ", ".join(
-            f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in spanning
+            f"{TEST_NAMES[each.what]} by {change_of(each.change_percent)}" for each in spanning
         )
         margin = f"the {gate.tail_margin_percent:g}% margin (gate.tail-margin-percent)"
         return "; ".join(
@@ -375,9 +375,9 @@ def _inside(tests: Sequence[measurements.Inside]) -> str:
     tests = [test for test in tests if test.what not in {"mean-of-all", "first-block"}]
     conclusive = [test for test in tests if test.what == "mean" or test.is_resolved]
     clauses = [
-        f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in conclusive
+        f"{TEST_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in conclusive
     ]
-    hidden_names = [_NAMES[test.what] for test in tests if test not in conclusive]
+    hidden_names = [TEST_NAMES[test.what] for test in tests if test not in conclusive]
     if hidden_names:
         verb = "is" if len(hidden_names) == 1 else "are"
         clauses.append(f"{' and '.join(hidden_names)} {verb} not resolvable here")
@@ -422,7 +422,7 @@ def _inferences(modes: measurements.Excluded | None) -> str:
 
 
 def _tests(tests: Sequence[measurements.Inside]) -> str:
-    return ", ".join(f"{_NAMES[test.what]} by {_change(test)}" for test in tests)
+    return ", ".join(f"{TEST_NAMES[test.what]} by {_change(test)}" for test in tests)
 
 
 def _change(test: measurements.Inside) -> str:
@@ -432,11 +432,6 @@ def _change(test: measurements.Inside) -> str:
     if clearest is None or stalls.chance_of(clearest) > stalls.SUSPICION:
         return change
     return f"{change} with {_stalls_of_head(clearest)}"
-
-
-def test_name(test: measurements.Inside) -> str:
-    """Returns the name of a test inside a launch, for use in a sentence."""
-    return _NAMES[test.what]
 
 
 def change_of(change: measurements.Interval) -> str:

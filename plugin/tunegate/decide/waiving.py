@@ -56,7 +56,7 @@ def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
     tests = (
         (MEDIAN, comparison.change_percent, median),
         *(
-            (checks.test_name(each), each.change_percent, each.decision)
+            (checks.TEST_NAMES[each.what], each.change_percent, each.decision)
             for each in comparison.inside
         ),
     )

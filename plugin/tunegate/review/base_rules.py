@@ -15,7 +15,6 @@ from tunegate.config import (
     TargetConfig,
     WatchConfig,
 )
-from tunegate.review.globs import matches
 from tunegate.review.model_settings import values_of
 from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, section_changes, yaml_text
 
@@ -249,14 +248,6 @@ def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange
     if base.indexes != head.indexes:
         old, new = (yaml_text(list(each.indexes)) for each in (base, head))
         yield _change("indexes", old, new, "changed")
-
-
-def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
-    """Yields a line for each glob that matches none of the paths."""
-    all_paths = [*paths]
-    for glob in watch.files:
-        if not any(matches(glob, path) for path in all_paths):
-            yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 
 def _change(key: str, old: str, new: str, effect: Effect) -> PolicyChange:

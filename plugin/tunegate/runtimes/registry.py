@@ -15,7 +15,6 @@ from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing
 from tunegate.runtimes.runtime import (
-    LackingRuntime,
     Loaded,
     NotingLoaded,
     Runtime,
@@ -108,10 +107,6 @@ def _compiles(name: RuntimeName) -> bool:
 
 def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
     return not _absent(runtime, _SAVES)
-
-
-def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
-    return not _absent(runtime, ("lacking",))
 
 
 def is_watched(loaded: Loaded) -> TypeGuard[WatchedLoaded]:

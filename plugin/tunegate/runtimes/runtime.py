@@ -105,15 +105,6 @@ class OpenCompiler(Compiler, Protocol):
     def close(self) -> None: ...
 
 
-class LackingRuntime(Runtime, Protocol):
-    """A runtime with variants that some processors lack instructions for."""
-
-    def lacking(self, settings: Mapping[str, str]) -> str:
-        """Returns what this machine lacks for these settings, and what it has; '' if nothing is
-        missing."""
-        ...
-
-
 class TuningRuntime(Runtime, Protocol):
     """A runtime that compiles, and has tasks to tune. `programs` are what the tuner drives."""
 

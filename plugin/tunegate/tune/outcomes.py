@@ -99,6 +99,8 @@ def tally(
     parts = partition_of(plan.resolution.tasks, outcomes)
     task_outcomes = [task for outcome in by_shard.values() for task in outcome.tasks]
     older = Counter(task.older for task in task_outcomes)
+    reasons: set[str] = {outcome.stopped for outcome in by_shard.values()}
+    reasons |= {"lost" for _ in lost_shards(plan, outcomes)}
     exact_hits = {x.task.key for x in plan.resolution.tasks if isinstance(x.lookup, ExactHit)}
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
@@ -108,10 +110,7 @@ def tally(
         trials=sum(task.trials for task in task_outcomes),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
-        stopped=_join_stop_reasons(
-            {outcome.stopped for outcome in by_shard.values()}
-            | {"lost" for _ in lost_shards(plan, outcomes)}
-        ),
+        stopped=next((reason for reason in _WORST_FIRST if reason in reasons), "finished"),
         tuned=len(parts.now),
         measured=len(parts.measured),
         begun=len(parts.begun),
@@ -187,10 +186,6 @@ def _kind(lookup: Lookup) -> str:
 def _total_usd(prices: Sequence[float | None], *, is_priced: bool) -> float | None:
     amounts = [price for price in prices if price is not None]
     return sum(amounts) if amounts or is_priced else None
-
-
-def _join_stop_reasons(reasons: set[str]) -> str:
-    return next((reason for reason in _WORST_FIRST if reason in reasons), "finished")
 
 
 # The tasks of a model that are known after tuning: finished now, or by an earlier run.

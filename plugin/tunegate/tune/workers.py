@@ -9,12 +9,13 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.cores import usable_cores
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.system.nvidia.nvml import BusyMeter
-from tunegate.system.nvidia.session import require_present
+from tunegate.system.nvidia.session import loss_among
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus
@@ -272,7 +273,8 @@ class LocalExecutor:
         return None if threads == 1 or self._gpus else self._spawn(1, threads=threads)
 
     def require_devices(self, reason: str) -> None:
-        require_present([each.gpu for each in self._gpus], "while candidates ran", reason)
+        if loss := loss_among([each.gpu for each in self._gpus], "while candidates ran", reason):
+            raise EnvironmentUnfitError(loss)
 
     def busy_percent(self) -> float | None:
         return self._busy()

@@ -54,11 +54,6 @@ def test_a_marker_of_somebody_else_is_not_ours(server: GitLabServer) -> None:
     assert server.notes[0]["body"].endswith("planted")
 
 
-def test_no_line_of_a_note_is_a_command(server: GitLabServer) -> None:
-    publish(server, "report\n/merge\n/assign @root")
-    assert "\n/" not in server.notes[0]["body"]
-
-
 def test_a_note_stays_within_gitlabs_limit(server: GitLabServer) -> None:
     publish(server, "x" * 2_000_000)
     assert len(server.notes[0]["body"]) <= MAX_NOTE_CHARACTERS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +10,6 @@ from tunegate.artifacts.changes import PolicyChange, Revisions
 from tunegate.config import WatchConfig
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, TreeEntry
-from tunegate.review.base_rules import unmatched_globs
 from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
     ImageRecipe,
@@ -65,10 +64,17 @@ def watched_changes(
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
-    notes += unmatched_globs(watch, [*before, *after])
+    notes += _unmatched_globs(watch, [*before, *after])
     return WatchedChanges(
         locks=tuple(locks), notes=tuple(notes), policy_changes=(*map(_deleted_file, gone), *moved)
     )
+
+
+def _unmatched_globs(watch: WatchConfig, paths: Sequence[str]) -> Iterator[str]:
+    """Yields a line for each glob that matches none of the paths."""
+    for glob in watch.files:
+        if not any(matches(glob, path) for path in paths):
+            yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 
 class _Reading:

@@ -31,10 +31,9 @@ def _event(job: events.JobVariables, requested: AskedRevisions) -> JobEvent:
         return _merge_request(job, head, number)
     if source == "merge_request_event":
         raise events.contradiction(f"{_NUMBER} is not a number")
-    if job.text("CI_COMMIT_BRANCH"):
-        return events.of_branch(
-            requested, head, _revisions_of_branch(job, head, source), _zone_of_branch(job)
-        )
+    if branch := job.text("CI_COMMIT_BRANCH"):
+        zone = events.zone_of_branch(_project(job), branch, _default_branch(job))
+        return events.of_branch(requested, head, _revisions_of_branch(job, head, source), zone)
     if not job.text("CI_COMMIT_TAG"):
         raise events.contradiction("it names no branch, no tag and no merge request")
     return events.of_tag(requested, head)
@@ -79,10 +78,6 @@ def _is_elsewhere(job: events.JobVariables) -> bool:
     """Returns whether the pipeline runs in another project than the merge request's."""
     of_request = job.text("CI_MERGE_REQUEST_PROJECT_ID")
     return not of_request or of_request != job.text(_PROJECT_ID)
-
-
-def _zone_of_branch(job: events.JobVariables) -> str:
-    return events.zone_of_branch(_project(job), job.text("CI_COMMIT_BRANCH"), _default_branch(job))
 
 
 def _default_branch(job: events.JobVariables) -> str:

@@ -51,12 +51,6 @@ def is_expected(name: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", name, re.IGNORECASE) is not None
 
 
-def require_present(gpus: Iterable[Gpu], doing: str, reason: str) -> None:
-    """Raises EnvironmentUnfitError if the driver no longer knows one of these devices."""
-    if loss := loss_among(gpus, doing, reason):
-        raise EnvironmentUnfitError(loss)
-
-
 def loss_among(gpus: Iterable[Gpu], doing: str, reason: str) -> str:
     """Returns which of these devices the driver no longer knows, and what to do; '' if it knows
     them all. `reason` is the symptom that was seen."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeGuard
 
 import msgspec
 
@@ -12,7 +13,7 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.review.model_settings import values_of
-from tunegate.runtimes.registry import Installed, knows_lacks, offer_runtimes, tunes
+from tunegate.runtimes.registry import Installed, offer_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 from tunegate.system.machine.cores import default_threads
 from tunegate.wording import did_you_mean
@@ -105,11 +106,24 @@ def _axes(
     return tuple(Axis(name=name, levels=tuple(map(str, values))) for name, values in levels.items())
 
 
+class _LackingRuntime(Runtime, Protocol):
+    """A runtime with variants that some processors lack instructions for."""
+
+    def lacking(self, settings: Mapping[str, str]) -> str:
+        """Returns what this machine lacks for these settings, and what it has; '' if nothing is
+        missing."""
+        ...
+
+
+def _knows_lacks(runtime: Runtime) -> TypeGuard[_LackingRuntime]:
+    return callable(getattr(runtime, "lacking", None))
+
+
 def _lacks(
     installed: Installed, candidates: Sequence[CandidateBuild]
 ) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
-    for runtime in filter(knows_lacks, installed.runtimes):
+    for runtime in filter(_knows_lacks, installed.runtimes):
         for candidate in candidates:
             is_its = candidate.runtime == runtime.name
             reason = runtime.lacking(candidate.settings) if is_its else ""
