@@ -64,7 +64,7 @@ class Job:
         return {
             "action": "synchronize",
             "repository": {"full_name": "acme/models", "default_branch": "main"},
-            **pull_request(self.base, self.tip, **more),
+            **pull_request(self.base, self.tip, "acme/models", **more),
         }
 
     def push(self, before: str, after: str, ref: str = "refs/heads/main") -> dict[str, Any]:
