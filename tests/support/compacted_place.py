@@ -1,5 +1,7 @@
 """A store in memory and what teams do with it: publish, compact, collect, look up."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +34,13 @@ class Place:
         self._root, self._keys, self._signer = root, keys, signer
         self.seen = RollbackGuard()
         self.seconds = 1_795_000_000
+
+    def with_keys(self, keys: TrustedKeys) -> Place:
+        return Place(self._root, keys, self._signer).with_store(self.store)
+
+    def with_store(self, store: MemoryStore) -> Place:
+        self.store = store
+        return self
 
     def cache(self, signer: Signer | None = None) -> TuningCache:
         return cache_over(

@@ -60,7 +60,7 @@ class Place:
         )
 
     def stored(self) -> list[TuningRecord]:
-        prefix = names.segment_prefix(self.zone, NEW.key.target)
+        prefix = f"{names.group_of(self.zone, NEW.key.target).prefix}seg/"
         bodies = [(name, self.direct.read(name)) for name in self.direct.names(prefix)]
         return [record for name, body in bodies for record in _records(name, body)]
 

@@ -13,7 +13,7 @@ from tunegate_cache.format.validate import NOT_JSON
 
 _VERSION = 1
 _DAY_SECONDS = 24 * 3600
-_KEPT_DAYS = 30
+KEPT_SECONDS = 30 * _DAY_SECONDS
 MOST_NAMED = 2**16
 """The most archives that a HEAD may name, one for each compaction that found something, and the
 most earlier snapshots, or revocations: upkeep follows the first ones by a request each, and a
@@ -43,7 +43,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
     """An unreferenced object, and since when (seconds since 1970): it comes from a compaction that
-    died, lost its race, or was followed by others."""
+    died, lost its race, or was followed by others. Of a HEAD that was lost it counts from a month
+    on."""
 
     name: str
     since: _Number
@@ -136,7 +137,7 @@ def kept_for_pins(snapshots: tuple[Snapshot, ...], now: int) -> tuple[Snapshot, 
     chosen: dict[int, Snapshot] = {}
     for snapshot, until in zip(made, replaced_at, strict=False):
         age = now - max(snapshot.at, until)
-        if age <= _KEPT_DAYS * _DAY_SECONDS:
+        if age <= KEPT_SECONDS:
             by_day[snapshot.at // _DAY_SECONDS] = snapshot
         if age <= _DAY_SECONDS:
             chosen[snapshot.version] = snapshot

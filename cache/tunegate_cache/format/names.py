@@ -75,10 +75,6 @@ class ContentName(msgspec.Struct, frozen=True, kw_only=True):
     kind: ContentKind
     digest: str
 
-    @property
-    def name(self) -> str:
-        return self.group.content(self.kind, self.digest)
-
 
 class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
     """`target` is the beginning of the target key; records hold all of it."""
@@ -95,7 +91,7 @@ class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return f"{segment_prefix(self.zone, self.target)}{self.file}"
+        return f"{self.group.prefix}seg/{self.file}"
 
     @property
     def group(self) -> Group:
@@ -111,11 +107,6 @@ def zone_problem(zone: str) -> str | None:
         f'zone "{zone}" must be words of letters, digits, ".", "_" and "-", joined by "/", '
         f"at most {_MAX_ZONE} characters together"
     )
-
-
-def segment_prefix(zone: str, target: str) -> str:
-    """Returns the prefix of all segments of a zone and a target key."""
-    return f"{OBJECT_ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
 
 
 def segment_name(
@@ -163,15 +154,7 @@ def parse_head(name: str) -> Group | None:
     return None if match is None else Group(match["zone"], match["target"])
 
 
-def segments_under(prefix: str, names: Iterable[str]) -> Iterator[SegmentName]:
-    """Yields the segments of exactly that zone and target: a store that lists more is not trusted,
+def segments_of(group: Group, names: Iterable[str]) -> Iterator[SegmentName]:
+    """Yields the segments of exactly this zone and target: a store that lists more is not trusted,
     or a pull request's records could pass as `main`'s."""
-    for name in names:
-        segment = parse_segment(name)
-        if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:
-            yield segment
-
-
-def is_of_target(segment: SegmentName, target: str) -> bool:
-    """Returns whether a target key is the one that the name shortens."""
-    return segment.target == target[:_TARGET_DIGITS]
+    yield from (name for name in map(parse_segment, names) if name and name.group == group)

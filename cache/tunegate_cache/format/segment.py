@@ -5,7 +5,7 @@ can read a signed segment. The digest in the name covers only the content.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import zstandard
@@ -15,7 +15,13 @@ from tunegate_cache.format.decompression import SMALL_BYTES, DecompressionError,
 from tunegate_cache.format.names import SegmentName, parse_content, parse_segment
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import StoredRecord, TuningRecord
-from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature, TrustedKeys
+from tunegate_cache.format.signing import (
+    KEY_ID_BYTES,
+    SIGNATURE_BYTES,
+    Signature,
+    Signer,
+    TrustedKeys,
+)
 
 _LEVEL = 6
 MAX_LINES = 20_000
@@ -40,8 +46,12 @@ class CorruptSegmentError(Exception):
 
 def pack_segment(records: Sequence[TuningRecord]) -> bytes:
     """Returns the body of a segment. Equal records in equal order give equal bytes."""
-    text = b"\n".join(wire.encode_record(record) for record in records)
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(text)
+    return pack_lines(wire.encode_record(record) for record in records)
+
+
+def pack_lines(lines: Iterable[bytes]) -> bytes:
+    """Returns the body of a segment with these records as they were written."""
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join(lines))
 
 
 def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...]]:
@@ -80,6 +90,13 @@ def without_signature(body: bytes) -> bytes:
 def append_signature(body: bytes, signature: Signature) -> bytes:
     """Returns the body of a segment with a signature behind it."""
     return body + _FRAME + bytes.fromhex(signature.key) + signature.value
+
+
+def signed(name: SegmentName, body: bytes, signer: Signer | None) -> bytes:
+    """Returns an unsigned body as this signer signs it for its place."""
+    if signer is None:
+        return body
+    return append_signature(body, signer.sign(name.name, name.digest))
 
 
 def signature_of(body: bytes) -> Signature | None:

@@ -61,8 +61,12 @@ class TrustedKeys:
 
     def is_signer(self, zone: str, signer: Signer | None) -> bool:
         """Returns whether readers trust what this signer writes to the zone, or None unsigned."""
+        return self.has(zone, "" if signer is None else signer.key)
+
+    def has(self, zone: str, key: str) -> bool:
+        """Returns whether the key of this id may sign for the zone; '' is unsigned."""
         keys = self._keys_of_zone(zone)
-        return keys is None or (signer is not None and signer.key in keys)
+        return keys is None or key in keys
 
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
         """Returns whether an object of the zone is trusted."""
@@ -97,16 +101,10 @@ def private_key(pem: str) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        message = (
-            "the signing key is no PEM private key; make one "
-            "with openssl genpkey -algorithm ed25519"
-        )
-        raise BadKeyError(message) from None
+        key = None
     if not isinstance(key, Ed25519PrivateKey):
-        message = (
-            "the signing key is not of Ed25519; make one with openssl genpkey -algorithm ed25519"
-        )
-        raise BadKeyError(message)
+        message = "no PEM private key of Ed25519; make one with openssl genpkey -algorithm ed25519"
+        raise BadKeyError(f"the signing key is {message}")
     return key
 
 

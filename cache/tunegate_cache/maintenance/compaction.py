@@ -22,7 +22,12 @@ from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
 from tunegate_cache.protocol.hot_records import HotRecords
 from tunegate_cache.protocol.segments import opened_segment, read_archive
-from tunegate_cache.protocol.snapshots import snapshot_records, write_content, write_snapshot
+from tunegate_cache.protocol.snapshots import (
+    snapshot_problem,
+    snapshot_records,
+    write_content,
+    write_snapshot,
+)
 from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
@@ -57,11 +62,8 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
         return self.current.head
 
 
-class _Gathered(msgspec.Struct, frozen=True):
-    """The digests of new archives, and the files of the segments in them."""
-
-    archives: tuple[str, ...]
-    files: tuple[str, ...]
+_Gathered = tuple[tuple[str, ...], tuple[str, ...]]
+"""The digests of new archives, and the files of the segments in them."""
 
 
 class Compactor:
@@ -94,19 +96,19 @@ class Compactor:
         if work.current.is_later:
             return self._report("nothing new", 0)
         revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
-        is_asked = rebuild or bool(old and revoked != old.revoked)
+        is_asked = rebuild or revoked != (old.revoked if old else ())
         if not (work.fresh or orphans or is_asked):
             return self._report("nothing new", version)
         is_usable = not rebuild and old is not None and revoked == old.revoked
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
         gathered = self._gather((*work.fresh, *unheld), hot)
-        self._lost -= set(gathered.archives)  # written again, under the same name
+        self._lost -= set(gathered[0])  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
-        if not (gathered.files or orphans or is_asked):
+        if not (gathered[1] or orphans or is_asked):
             return self._report("nothing new", version)
-        return self._publish(work, hot, gathered)
+        return self._publish(work, hot, gathered, is_repair=rebuild)
 
     def _find_work(self) -> _Found:
         """Returns the work to do. Lists first and reads HEAD then, as every reader does."""
@@ -114,11 +116,10 @@ class Compactor:
         current = group_state.current_head(self._store, self._group, self._keys)
         if current.problem:
             self._problems.append(current.problem + "; repeat revocations" * (not current.is_later))
-        covered = set(current.head.covers) if current.head else set()
         return _Found(
             listing=listing,
             current=current,
-            fresh=tuple(name for name in listing.segments if name.file not in covered),
+            fresh=listing.fresh(current.head),
             orphans=() if current.is_later else self._orphans(listing, current.head),
         )
 
@@ -130,20 +131,17 @@ class Compactor:
         *,
         is_snapshot_usable: bool,
     ) -> HotRecords:
-        """Returns the best records so far: from the snapshot, or from all archives if it must be
+        """Returns the best records so far: from the snapshot, and from all archives if it must be
         rebuilt. A workload whose best records were revoked needs its next best, which only the
-        archives have. What HEAD covers and none of them holds is `_unheld`, to be gathered again:
-        an archive may be damaged, or missing."""
-        archives = state.old_head.archives if state.old_head is not None else ()
-        covers = state.old_head.covers if state.old_head is not None else ()
-        known = state.old_head.snapshot.at if state.old_head is not None else 0
-        latest = max(self._seconds(), known) + SKEW_SECONDS
-        hot = HotRecords(latest, revoked, new)
-        if state.old_head is not None and is_snapshot_usable:
-            if self._add_snapshot(hot, state.old_head):
-                archives = covers = ()
-            else:
-                hot = HotRecords(latest, revoked, new)
+        archives have. Of an archive that is lost the snapshot still has the best. What HEAD covers
+        and no archive holds is `_unheld`, to be gathered again."""
+        old = state.old_head
+        known = old.snapshot.at if old is not None else 0
+        hot = HotRecords(max(self._seconds(), known) + SKEW_SECONDS, revoked, new)
+        archives: tuple[str, ...] = ()
+        covers: tuple[str, ...] = ()
+        if old is not None and not (self._add_snapshot(hot, old) and is_snapshot_usable):
+            archives, covers = old.archives, old.covers
         held = [self._add_archive(hot, digest) for digest in (*archives, *state.orphans)]
         self._unheld = set(covers).difference(*held)
         return hot
@@ -155,22 +153,12 @@ class Compactor:
         unknown = [digest for digest in digests if old is None or digest not in old.archives]
         if not unknown or old is None:
             return tuple(unknown)
-        try:
-            archived_files = frozenset().union(*(self._files(digest) for digest in old.archives))
-        except archive.CorruptArchiveError:
-            archived_files = frozenset()
-        return tuple(digest for digest in unknown if not self._safe_files(digest) <= archived_files)
+        archived_files = frozenset().union(*(self._files(digest) for digest in old.archives))
+        return tuple(digest for digest in unknown if not self._files(digest) <= archived_files)
 
     def _files(self, digest: str) -> frozenset[str]:
         try:
             return archive.files(self._store, self._group.content("cold", digest))
-        except ObjectNotFoundError:
-            message = "it is missing"
-            raise archive.CorruptArchiveError(message) from None
-
-    def _safe_files(self, digest: str) -> frozenset[str]:
-        try:
-            return self._files(digest)
         except archive.CorruptArchiveError as error:
             self._problems.append(f"archive {digest[:16]}: {error}")
             return frozenset()
@@ -178,7 +166,7 @@ class Compactor:
     def _add_snapshot(self, hot: HotRecords, old: Head) -> bool:
         """Adds the last snapshot. Returns False if it cannot be read completely."""
         try:
-            hot.add(snapshot_records(self._store, self._group, old.snapshot))
+            hot.add(snapshot_records(self._store, self._group, old.snapshot, self._keys))
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
             self._problems.append(f"snapshot {old.version}: {error}; made anew")
             return False
@@ -221,7 +209,7 @@ class Compactor:
             gathered.append(name.file)
         if batch:
             archives.append(self._archive(batch))
-        return _Gathered(tuple(archives), tuple(gathered))
+        return tuple(archives), tuple(gathered)
 
     def _archive(self, batch: Sequence[tuple[SegmentName, bytes]]) -> str:
         """Writes an archive of these segments, and returns its digest."""
@@ -230,9 +218,6 @@ class Compactor:
     def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
         """Yields the segments that still exist, in order. Those that others have compacted and
         collected since are in an archive."""
-        if self._at_once == 1:
-            yield from (pair for pair in map(self._body, fresh) if pair is not None)
-            return
         with ThreadPoolExecutor(self._at_once) as pool:
             for first in range(0, len(fresh), self._at_once):
                 bodies = pool.map(self._body, fresh[first : first + self._at_once])
@@ -244,8 +229,10 @@ class Compactor:
         except ObjectNotFoundError:
             return None
 
-    def _publish(self, state: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
-        old, now = state.old_head, self._seconds()
+    def _publish(
+        self, state: _Found, hot: HotRecords, gathered: _Gathered, *, is_repair: bool
+    ) -> Compaction:
+        old, now, (archives, files) = state.old_head, self._seconds(), gathered
         # A HEAD that was lost is made anew: later than any that a machine may have seen. One that
         # counts further than a clock leaves no room for others, and machines do not remember it.
         lost = now if state.current.tag or state.orphans else 0
@@ -254,15 +241,18 @@ class Compactor:
             self._problems.append(f"HEAD has version {old.version}, later than any; counted anew")
         version = (old.version if old and is_countable else lost) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
+        kept = heads.kept_for_pins((*old.kept, old.snapshot), now) if old else ()
+        if is_repair:
+            kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k))
         standing = {name.file for name in state.listing.segments} - self._unheld
         head = Head(
             version=version,
             parent=state.current.digest,
             snapshot=snapshot,
-            archives=self._readable(old, (*state.orphans, *gathered.archives)),
-            covers=tuple(sorted({*gathered.files, *(set(old.covers if old else ()) & standing)})),
+            archives=self._readable(old, (*state.orphans, *archives)),
+            covers=tuple(sorted({*files, *(set(old.covers if old else ()) & standing)})),
             revoked=hot.revoked,
-            kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
+            kept=kept,
         )
         head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(state, head))
         body = heads.encode_head(head, self._group, self._signer)
@@ -278,11 +268,11 @@ class Compactor:
         return self._report(
             "compacted",
             version,
-            segments=len(gathered.files),
+            segments=len(files),
             records=hot.added,
             workloads=workloads,
             recovered=len(set(state.orphans) - self._lost),
-            hidden=hot.hidden,
+            hidden=len(hot.hidden),
         )
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
@@ -296,8 +286,11 @@ class Compactor:
         since = {entry.name: entry.since for entry in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)
+        # A HEAD that was lost has named the snapshots of pinned builds, which stay for their month.
+        until = now + heads.KEPT_SECONDS
+        begin = now if old else until
         return tuple(
-            Unreferenced(name, min(now, since.get(name, now)))
+            Unreferenced(name, min(until, since.get(name, begin)))
             for name in names
             if name not in referenced
         )
@@ -312,6 +305,6 @@ class Compactor:
             group=self._group,
             status=status,
             version=version,
-            problems=tuple(self._problems),
+            problems=tuple(dict.fromkeys(self._problems)),
             **counts,
         )

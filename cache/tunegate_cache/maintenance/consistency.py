@@ -5,14 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
 from tunegate_cache.protocol.segments import opened_segment, read_archive
-from tunegate_cache.protocol.snapshots import snapshot_records
+from tunegate_cache.protocol.snapshots import snapshot_problem
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError
 
 Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]
@@ -37,7 +36,11 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
         yield Flaw(group=group, kind="head", name=group.head, what=current.problem)
     archived_files: set[str] = set()
     if current.head is not None:
-        yield from _snapshot_flaws(store, group, current.head)
+        for snapshot in (current.head.snapshot, *current.head.kept):
+            problem = snapshot_problem(store, group, snapshot)
+            if problem:
+                index = group.content("idx", snapshot.index)
+                yield Flaw(group=group, kind="snapshot", name=index, what=problem)
         yield from _archive_flaws(store, group, current.head, archived_files)
         yield from _orphans(group, listing, current.head)
     covered = set(current.head.covers) if current.head else set()
@@ -58,15 +61,6 @@ def broken_segments(flaws: list[Flaw]) -> Iterator[str]:
     for flaw in flaws:
         if flaw.kind == "segment" and "signed" not in flaw.what:
             yield flaw.name
-
-
-def _snapshot_flaws(store: MaintainedStore, group: Group, head: Head) -> Iterator[Flaw]:
-    try:
-        for _ in snapshot_records(store, group, head.snapshot):
-            pass
-    except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
-        name = group.content("idx", head.snapshot.index)
-        yield Flaw(group=group, kind="snapshot", name=name, what=str(error))
 
 
 def _archive_flaws(

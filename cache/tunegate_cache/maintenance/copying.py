@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 import msgspec
 
-from tunegate_cache.format import names, segment
+from tunegate_cache.format import segment
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, parse_segment
+from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation, counted
+from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import archive, group_state
@@ -19,33 +21,38 @@ from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.stores.store import (
     MaintainedStore,
+    ObjectConflictError,
     ObjectNotFoundError,
     ObjectStore,
     PointerMovedError,
+    StoreUnavailableError,
 )
 
 _MOST_TRIES = 3
+_CHECK = "run tunegate cache fsck"
 _UNMERGED = (
     "the copy has records or revocations of its own, and a HEAD for all needs a signature. Set "
     "TUNEGATE_SIGNING_KEY, or name another directory"
 )
 
 
+_Revoked = tuple[Revocation, ...]
+
+
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """`records` counts those of segments, including objects that existed already."""
+    """`records` counts those of segments, including objects that existed already; `revoked` records
+    stayed behind."""
 
     objects: int = 0
     records: int = 0
+    revoked: int = 0
     size_bytes: int = 0
     problems: tuple[str, ...] = ()
 
     def plus(self, other: Copied) -> Copied:
-        return Copied(
-            objects=self.objects + other.objects,
-            records=self.records + other.records,
-            size_bytes=self.size_bytes + other.size_bytes,
-            problems=(*self.problems, *other.problems),
-        )
+        pairs = zip(*map(msgspec.structs.astuple, (self, other)), strict=True)
+        sums = (mine + theirs for mine, theirs in pairs)
+        return Copied(**dict(zip(self.__struct_fields__, sums, strict=True)))
 
 
 def pull(
@@ -63,11 +70,19 @@ def pull(
     tries = 0
     while True:
         tries += 1
-        object_names, current = _to_copy(source, group, keys)
+        listing = group_state.listing(source, group)
+        current = group_state.current_head(source, group, keys)
+        if current.problem:
+            return Copied(problems=(f"{group.head}: {current.problem}; {_CHECK}",))
+        object_names = [segment_name.name for segment_name in listing.fresh(current.head)]
+        if current.head is not None:
+            object_names += dict.fromkeys(current.head.referenced_objects(group))
         copied = _copy(source, destination, object_names)
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
+        if copied.problems and group_state.current_head(destination, group, keys).head is not None:
+            return copied  # its own HEAD finds more than one of which something is missing
         problems = _move_head(source, destination, group, current, keys=keys, signer=signer)
         return copied.plus(Copied(problems=problems))
 
@@ -89,7 +104,10 @@ def _move_head(
         if own.is_later:
             return (f"{group.zone}: {own.problem}",)
         try:
-            if not _has_more(source, destination, group, own, current.head):
+            # Of a signed zone no machine that has seen the later HEAD would believe this one.
+            is_later = own.head is not None and own.head.version > current.head.version
+            is_back = is_later and keys.is_required(group.zone)
+            if not (is_back or _has_more(source, destination, group, own, current.head)):
                 destination.move_pointer(group.head, current.body, own.tag)
                 return ()
         except PointerMovedError:
@@ -119,22 +137,9 @@ def _files(store: ObjectStore, archives: Iterable[str]) -> frozenset[str]:
     """Returns the files of the segments in those that can be read."""
     files: set[str] = set()
     for name in archives:
-        with suppress(CorruptArchiveError, ObjectNotFoundError):
+        with suppress(CorruptArchiveError):
             files |= archive.files(store, name)
     return frozenset(files)
-
-
-def _to_copy(
-    source: ObjectStore, group: Group, keys: TrustedKeys
-) -> tuple[Sequence[str], CurrentHead]:
-    """Returns the names of the objects that the HEAD and its readers need, and the HEAD."""
-    listing = group_state.listing(source, group)
-    current = group_state.current_head(source, group, keys)
-    covered = set(current.head.covers) if current.head else set()
-    object_names = [s.name for s in listing.segments if s.file not in covered]
-    if current.head is not None:
-        object_names += dict.fromkeys(current.head.referenced_objects(group))
-    return object_names, current
 
 
 def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Iterable[str]) -> Copied:
@@ -146,7 +151,7 @@ def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Itera
                 destination.write(name, body)
                 copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
                 continue
-        problem = f"{name} is missing or damaged; run tunegate cache fsck"
+        problem = f"{name} is missing or damaged; {_CHECK}"
         copied = copied.plus(Copied(problems=(problem,)))
     return copied
 
@@ -154,63 +159,93 @@ def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Itera
 def push(
     source: MaintainedStore,
     destination: ObjectStore,
-    *,
-    from_zone: str,
     zone: str,
+    *,
+    keys: TrustedKeys,
     signer: Signer | None,
     are_moved: bool = False,
 ) -> Copied:
-    """Copies a zone's segments, including archived ones, signed again for their destination, each
-    once. If they `are_moved`, the source forgets each that was delivered, and nothing else: a run
+    """Copies a zone's segments, including archived ones, each once, and signs those that the
+    destination would not trust. What was revoked stays behind: a new signature would hide whose it
+    was. If they `are_moved`, the source forgets each that was delivered, and nothing else: a run
     may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
     files: set[str] = set()
-    for name, body in _segments(source, from_zone):
-        if isinstance(body, str):
-            copied = copied.plus(Copied(problems=(f"{name}: {body}",)))
+    revoked: dict[Group, tuple[_Revoked, _Revoked]] = {}
+    for place, found in _bodies(source, zone):
+        contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
+        if isinstance(found, str) or isinstance(contents, str):
+            copied = copied.plus(Copied(problems=(f"{place}: {contents}",)))
             continue
-        segment_name = parse_segment(name)
-        if segment_name is None or segment_name.file in files:
+        name = found[0]
+        if name.file in files:
             continue
-        contents = opened_segment(segment_name, body, TrustedKeys())
-        if isinstance(contents, str):
-            copied = copied.plus(Copied(problems=(f"{name}: {contents}",)))
-            continue
-        files.add(segment_name.file)
-        size = _deliver(segment_name, body, destination, zone, signer)
-        if are_moved:
-            source.delete(name)
-        records = len(contents.records)
-        copied = copied.plus(Copied(objects=1, records=records, size_bytes=size))
+        files.add(name.file)
+        if name.group not in revoked:
+            ours = group_state.current_head(source, name.group, TrustedKeys()).revoked
+            theirs = group_state.current_head(destination, name.group, TrustedKeys()).revoked
+            revoked[name.group] = ours, (*ours, *theirs)
+        name, body, hidden = _offered(found, contents, revoked[name.group], keys, signer)
+        done = Copied(revoked=hidden)
+        records = len(contents.stored) - hidden
+        if records:
+            try:
+                destination.write(name.name, body)
+                done = Copied(objects=1, records=records, revoked=hidden, size_bytes=len(body))
+            except ObjectConflictError as error:  # by a damaged one
+                done = Copied(problems=(f"{error}; {_CHECK} --repair",))
+        copied = copied.plus(done)
+        if are_moved and not done.problems:
+            source.delete(place)
     return copied
 
 
-def _deliver(
-    name: SegmentName, body: bytes, destination: ObjectStore, zone: str, signer: Signer | None
-) -> int:
-    """Writes a segment to the zone, and returns its size in bytes."""
-    payload = segment.without_signature(body)
-    new = names.segment_name(
-        zone, name.target, milliseconds=name.milliseconds, writer=name.writer, digest=name.digest
-    )
-    if signer is not None:
-        payload = segment.append_signature(payload, signer.sign(new.name, new.digest))
-    destination.write(new.name, payload)
-    return len(payload)
+def _offered(
+    found: tuple[SegmentName, bytes],
+    contents: SegmentContents,
+    revoked: tuple[_Revoked, _Revoked],
+    keys: TrustedKeys,
+    signer: Signer | None,
+) -> tuple[SegmentName, bytes, int]:
+    """Returns a segment as its zone trusts it, and how many of its records stay behind: those that
+    the source has revoked, and of one that is signed anew those that either place has."""
+    name, body = found
+    is_trusted = signer is None or segment.signature_of(body) is not None
+    if keys.is_required(name.zone):
+        is_trusted = segment.is_trusted(name, body, keys)
+    latest = int(time.time()) + SKEW_SECONDS
+    left = [s.text for s in contents.stored if counted(s, revoked[not is_trusted], latest)]
+    hidden = len(contents.stored) - len(left)
+    if hidden:
+        body = segment.pack_lines(left)
+        name = msgspec.structs.replace(name, digest=segment.segment_digest(body))
+    if signer is not None and (hidden or not is_trusted):
+        # What HEAD covers has the old name, or what nobody trusts.
+        name = msgspec.structs.replace(name, writer=signer.key[:8])
+        body = segment.signed(name, segment.without_signature(body), signer)
+    return name, body, hidden
 
 
-def _segments(source: ObjectStore, zone: str) -> Iterator[tuple[str, bytes | str]]:
-    """Yields the zone's segments by name, those that stand alone first: what is compacted meanwhile
-    is in an archive then. Yields why an object cannot be read in place of its content."""
+def _bodies(
+    source: ObjectStore, zone: str
+) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
+    """Yields the zone's segments by place, those that stand alone first: what is compacted
+    meanwhile is in an archive then. Yields why an object cannot be read in place of its content."""
     for name in map(parse_segment, source.names(f"ms1/z/{zone}/")):
         if name is not None and name.zone == zone:
-            with suppress(ObjectNotFoundError):  # compacted or delivered meanwhile
-                yield name.name, source.read(name.name)
+            try:
+                yield name.name, (name, source.read(name.name))
+            except ObjectNotFoundError:
+                continue  # compacted or delivered meanwhile
+            except StoreUnavailableError as error:
+                yield name.name, str(error)
     for group in group_state.groups(source, zone):
         current = group_state.current_head(source, group, TrustedKeys())
+        if current.problem:
+            yield group.head, current.problem
         for digest in current.head.archives if current.head else ():
             try:
-                for segment_name, body in read_archive(source, group, digest):
-                    yield segment_name.name, body
+                for name, body in read_archive(source, group, digest):
+                    yield name.name, (name, body)
             except CorruptArchiveError as error:
                 yield group.content("cold", digest), str(error)

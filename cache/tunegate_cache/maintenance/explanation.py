@@ -1,18 +1,19 @@
 """Explains why a task was not found: the first of its keys that differs from every record."""
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
-from tunegate_cache.format import segment
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.nearest import distance
-from tunegate_cache.format.records import WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.protocol import group_state
-from tunegate_cache.protocol.segments import opened_segment
+from tunegate_cache.protocol.segments import counted_records, opened_segment
 from tunegate_cache.protocol.snapshots import read_index
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
@@ -53,20 +54,18 @@ def read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> KnownGrou
     """Reads a group. Lists first and reads HEAD then, as every reader does. Raises
     StoreUnavailableError."""
     contents_of_group = KnownGroup(group, {}, {})
-    segments = group_state.listing(store, group).segments
-    head = group_state.current_head(store, group, keys).head
-    if head is not None:
-        _add_index(contents_of_group, store, head.snapshot.index)
-    covered = set(head.covers) if head else set()
-    for name in segments:
-        if name.file in covered:
-            continue
+    listing = group_state.listing(store, group)
+    current = group_state.current_head(store, group, keys)
+    if current.head is not None:
+        _add_index(contents_of_group, store, current.head.snapshot.index)
+    for name in listing.fresh(current.head):
         try:
             contents = opened_segment(name, store.read(name.name), keys)
         except ObjectNotFoundError:
             continue  # collected since it was listed
-        if isinstance(contents, segment.SegmentContents):
-            _add_records(contents_of_group, contents)
+        if isinstance(contents, SegmentContents):
+            records = counted_records(contents, current.revoked, int(time.time()))
+            _add_records(contents_of_group, records)
     return contents_of_group
 
 
@@ -83,20 +82,14 @@ def explain(
     neighbour = _neighbour(groups, zones, target, key, shape)
     having = [k for k in groups if key.workload in k.workloads]
     difference = _explain_known_workload(having, zones, own, key.workload, target)
-    if difference is not None:
-        others = (
-            tuple(sorted({k.group.target for k in having})) if difference[0] == "target" else ()
-        )
-        return Explanation(
-            differs=difference[0], detail=difference[1], targets=others, neighbour=neighbour
-        )
-    if neighbour is not None:
-        detail = f"the nearest recorded shape is {_difference(shape, neighbour)}"
-        return Explanation(differs="extents", detail=detail, neighbour=neighbour)
-    return Explanation(
-        differs="skeleton",
-        detail="no operation of this kind, with these data types, was ever recorded",
+    if difference is None and neighbour is not None:
+        difference = "extents", f"the nearest recorded shape is {_difference(shape, neighbour)}"
+    what, detail = difference or (
+        "skeleton",
+        "no operation of this kind, with these data types, was ever recorded",
     )
+    targets = tuple(sorted({k.group.target for k in having} if what == "target" else ()))
+    return Explanation(differs=what, detail=detail, targets=targets, neighbour=neighbour)
 
 
 def _explain_known_workload(
@@ -143,8 +136,8 @@ def _add_index(contents: KnownGroup, store: ObjectStore, digest: str) -> None:
             contents.shapes[workload] = WorkloadShape(skeleton, member.extents)
 
 
-def _add_records(group: KnownGroup, contents: segment.SegmentContents) -> None:
-    for record in contents.records:
+def _add_records(group: KnownGroup, records: Iterable[TuningRecord]) -> None:
+    for record in records:
         workload, is_ok = record.key.workload, record.status == "ok"
         group.workloads[workload] = group.workloads.get(workload, False) or is_ok
         if is_ok and record.template:

@@ -100,8 +100,6 @@ def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:
         body = store.read_part(name, 0, MAX_LINES_BYTES + 1)
     except ObjectNotFoundError:
         return None
-    if len(body) > MAX_LINES_BYTES:
-        return None
-    match = _DIGEST.search(name)
+    match = _DIGEST.search(name) if len(body) <= MAX_LINES_BYTES else None
     is_whole = match is not None and hashlib.sha256(body).hexdigest() == match["digest"]
     return body if is_whole else None

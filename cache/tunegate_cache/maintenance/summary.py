@@ -1,15 +1,18 @@
 """The content of a store, counted by zone and target."""
 
+import time
 from collections import Counter
 
 import msgspec
 
-from tunegate_cache.format import pack, segment, snapshot_index
+from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Snapshot
-from tunegate_cache.format.names import Group
+from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.segments import counted_records, opened_segment
 from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
@@ -19,7 +22,7 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     the first. `segments` exist by themselves, `archived` are in archives; `records` can be served.
     `devices` are the names of those that measured them, the most frequent first; `failures` are
     records of failed candidates, `refused` lines that are no usable records, `corrupt` objects that
-    cannot be read."""
+    cannot be read, or that no trusted key has signed."""
 
     zone: str
     target: str
@@ -35,30 +38,30 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-def summary(store: ObjectStore, group: Group) -> GroupSummary:
-    """Reads the snapshot, archive directories, and the segments beside them, whatever their
-    signatures. Raises StoreUnavailableError."""
-    return _Count(store, group).summary()
+def summary(store: ObjectStore, group: Group, keys: TrustedKeys) -> GroupSummary:
+    """Reads the snapshot, archive directories, and the segments beside them. Raises
+    StoreUnavailableError."""
+    return _Count(store, group, keys).summary()
 
 
 class _Count:
-    def __init__(self, store: ObjectStore, group: Group) -> None:
-        self._store, self._group = store, group
+    def __init__(self, store: ObjectStore, group: Group, keys: TrustedKeys) -> None:
+        self._store, self._group, self._keys = store, group, keys
         self._records: set[TuningRecord] = set()
         self._refused = self._corrupt = self._bytes = 0
 
     def summary(self) -> GroupSummary:
         listing = group_state.listing(self._store, self._group)
-        head = group_state.current_head(self._store, self._group, TrustedKeys()).head
+        current = group_state.current_head(self._store, self._group, self._keys)
+        head, self._corrupt = current.head, int(bool(current.problem))
         archived: set[str] = set()
         if head is not None:
             self._add_snapshot(head.snapshot)
             for digest in head.archives:
                 archived |= self._files(digest)
-        covered = set(head.covers) if head else set()
-        fresh = [name for name in listing.segments if name.file not in covered]
+        fresh = listing.fresh(head)
         for name in fresh:
-            self._add_segment(name.name, name.digest)
+            self._add_segment(name, current.revoked)
         devices = Counter(record.device.name for record in self._records)
         return GroupSummary(
             zone=self._group.zone,
@@ -77,7 +80,7 @@ class _Count:
 
     def _add_snapshot(self, snapshot: Snapshot) -> None:
         try:
-            for stored in snapshot_records(self._store, self._group, snapshot):
+            for stored in snapshot_records(self._store, self._group, snapshot, self._keys):
                 self._records.add(stored.record)
                 self._bytes += len(stored.text)
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError):
@@ -86,17 +89,19 @@ class _Count:
     def _files(self, digest: str) -> frozenset[str]:
         try:
             return archive.files(self._store, self._group.content("cold", digest))
-        except (archive.CorruptArchiveError, ObjectNotFoundError):
+        except archive.CorruptArchiveError:
             self._corrupt += 1
             return frozenset()
 
-    def _add_segment(self, name: str, digest: str) -> None:
+    def _add_segment(self, name: SegmentName, revoked: tuple[Revocation, ...]) -> None:
         try:
-            body = self._store.read(name)
-            self._bytes += len(body)
-            contents = segment.unpack_segment(body, digest)
-        except (ObjectNotFoundError, segment.CorruptSegmentError):
+            body = self._store.read(name.name)
+        except ObjectNotFoundError:
+            return  # collected since it was listed
+        self._bytes += len(body)
+        contents = opened_segment(name, body, self._keys)
+        if isinstance(contents, str):
             self._corrupt += 1
             return
-        self._records.update(contents.records)
+        self._records.update(counted_records(contents, revoked, int(time.time())))
         self._refused += len(contents.refused)

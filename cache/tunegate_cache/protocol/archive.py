@@ -12,7 +12,7 @@ import msgspec
 
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.validate import NOT_JSON
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
 """A compaction begins another archive beyond this size."""
@@ -20,6 +20,7 @@ _MAGIC = b"tunegate archive 1\n"
 _LENGTH_BYTES = 8
 _FIRST_READ_BYTES = 64 * 1024
 _MAX_DIRECTORY_BYTES = 16 * 1024 * 1024
+MISSING = "it is missing"
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -60,12 +61,15 @@ def unpack_archive(body: bytes, digest: str, group: Group) -> Iterator[tuple[Seg
 
 def files(store: ObjectStore, name: str) -> frozenset[str]:
     """Returns the file names of an archive's segments, from its first bytes. Raises
-    CorruptArchiveError, and what the store raises."""
+    CorruptArchiveError, also for a missing one, and StoreUnavailableError."""
     begin = len(_MAGIC) + _LENGTH_BYTES
-    first = store.read_part(name, 0, _FIRST_READ_BYTES)
-    length = _directory_bytes(first)
-    if len(first) < begin + length:
-        first = store.read_part(name, 0, begin + length)
+    try:
+        first = store.read_part(name, 0, _FIRST_READ_BYTES)
+        length = _directory_bytes(first)
+        if len(first) < begin + length:
+            first = store.read_part(name, 0, begin + length)
+    except ObjectNotFoundError:
+        raise CorruptArchiveError(MISSING) from None
     return frozenset(entry.file for entry in _entries(first[begin : begin + length]))
 
 

@@ -17,6 +17,7 @@ from tunegate_cache.protocol.segments import usable_records
 from tunegate_cache.protocol.snapshots import OpenSnapshot
 from tunegate_cache.protocol.target_requests import StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.protocol.uploads import Pending
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointer
 
 _REPETITIONS = 2
@@ -37,14 +38,15 @@ class GroupReader:
     def __init__(self, store: ObjectStore, zones: Sequence[str], trust: Trust) -> None:
         self._store, self._zones, self._trust = store, zones, trust
 
-    def read(self, requests: TargetRequests) -> GroupContents:
-        """Reads the target. Lists again if something listed is gone, at most twice."""
+    def read(self, requests: TargetRequests, waiting: Sequence[Pending] = ()) -> GroupContents:
+        """Reads the target, and those segments that still wait on this machine. Lists again if
+        something listed is gone, at most twice."""
         for _ in range(_REPETITIONS):
             with suppress(StaleListingError):
-                return self._contents(requests.repeatable())
-        return self._contents(requests)
+                return self._contents(requests.repeatable(), waiting)
+        return self._contents(requests, waiting)
 
-    def _contents(self, requests: TargetRequests) -> GroupContents:
+    def _contents(self, requests: TargetRequests, waiting: Sequence[Pending]) -> GroupContents:
         names_by_group = self._list_names(requests)
         # HEAD is requested only if it was listed: without the right to list, S3 answers that a
         # missing object is forbidden.
@@ -55,11 +57,14 @@ class GroupReader:
             name
             for group, names_of in names_by_group.items()
             if group in heads_here or not self._is_unsafe(group, names_of, requests)
-            for name in names.segments_under(f"{group.prefix}seg/", names_of)
+            for name in names.segments_of(group, names_of)
             if name.file not in covered.get(group, ())
         ]
-        records = tuple(self._records(fresh, heads_here, requests))
-        return GroupContents(records, tuple(self._snapshots(heads_here, requests)))
+        records = [*self._records(fresh, heads_here, requests)]
+        for own in waiting:
+            if own.name.group not in self._trust.pins:
+                records += self._usable(own.name, own.body, heads_here, requests)
+        return GroupContents(tuple(records), tuple(self._snapshots(heads_here, requests)))
 
     def _list_names(self, requests: TargetRequests) -> Mapping[Group, Sequence[str]]:
         """Returns the names in every group that is not pinned."""
@@ -113,7 +118,8 @@ class GroupReader:
             except snapshot_index.CorruptIndexError as error:
                 requests.trouble.corrupt(group.content("idx", indices[group]), str(error))
                 continue
-            yield OpenSnapshot(group, index, index.block_of(), _revocations(heads, group))
+            revoked = _revocations(heads, group)
+            yield OpenSnapshot(group, index, index.block_of(), revoked, self._trust.keys)
 
     def _pins_of_target(self, target: str) -> Mapping[Group, str]:
         pins = self._trust.pins.items()
@@ -129,9 +135,14 @@ class GroupReader:
             requests.trouble.note_uncompacted(len(newest))
         reads = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in requests.answers(reads):
-            revoked = _revocations(heads, name.group)
-            for record in usable_records(name, body, self._trust.keys, requests, revoked):
-                yield name.group.zone, record
+            yield from self._usable(name, body, heads, requests)
+
+    def _usable(
+        self, name: SegmentName, body: bytes, heads: Mapping[Group, Head], requests: TargetRequests
+    ) -> Iterator[tuple[str, TuningRecord]]:
+        revoked = _revocations(heads, name.group)
+        for record in usable_records(name, body, self._trust.keys, requests, revoked):
+            yield name.group.zone, record
 
 
 def _revocations(heads: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:

@@ -1,11 +1,14 @@
 """The state of one group in the store, read for its maintenance."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tunegate_cache.format import head as heads
 from tunegate_cache.format import names
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import ContentKind, Group, SegmentName
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
@@ -17,6 +20,11 @@ class Listing(msgspec.Struct, frozen=True):
     packs: tuple[str, ...]
     indexes: tuple[str, ...]
     archives: tuple[str, ...]
+
+    def fresh(self, head: Head | None) -> tuple[SegmentName, ...]:
+        """Returns the segments that HEAD does not cover."""
+        covered = set(head.covers) if head else ()
+        return tuple(name for name in self.segments if name.file not in covered)
 
 
 class CurrentHead(msgspec.Struct, frozen=True):
@@ -30,6 +38,10 @@ class CurrentHead(msgspec.Struct, frozen=True):
     problem: str = ""
     is_later: bool = False
     body: bytes = b""
+
+    @property
+    def revoked(self) -> tuple[Revocation, ...]:
+        return self.head.revoked if self.head else ()
 
 
 def listing(store: ObjectStore, group: Group) -> Listing:
@@ -52,9 +64,14 @@ def listing(store: ObjectStore, group: Group) -> Listing:
 
 def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
     """Returns every group with an object. Raises StoreUnavailableError."""
-    all_groups = set()
     prefix = f"{names.OBJECT_ROOT}/z/" if zone is None else f"{names.OBJECT_ROOT}/z/{zone}/"
-    for name in store.names(prefix):
+    return groups_among(store.names(prefix), zone)
+
+
+def groups_among(listed: Sequence[str], zone: str | None = None) -> tuple[Group, ...]:
+    """Returns the groups of these names, of the zone if one is given."""
+    all_groups = set()
+    for name in listed:
         segment, content = names.parse_segment(name), names.parse_content(name)
         group = segment.group if segment else content.group if content else names.parse_head(name)
         if group is not None and zone in {None, group.zone}:
@@ -68,11 +85,9 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
         pointer = store.read_pointer(group.head)
     except ObjectNotFoundError:
         return CurrentHead(None, None)
-    digest = heads.head_digest(pointer.body)
+    body, tag, digest = pointer.body, pointer.tag, heads.head_digest(pointer.body)
     try:
-        head = heads.decode_head(pointer.body, group, keys)
+        return CurrentHead(heads.decode_head(body, group, keys), tag, digest, body=body)
     except heads.CorruptHeadError as error:
-        return CurrentHead(
-            None, pointer.tag, digest, str(error), isinstance(error, heads.LaterHeadError)
-        )
-    return CurrentHead(head, pointer.tag, digest, body=pointer.body)
+        is_later = isinstance(error, heads.LaterHeadError)
+        return CurrentHead(None, tag, digest, str(error), is_later)

@@ -34,22 +34,25 @@ class HotRecords:
         new: Sequence[Revocation] = (),
     ) -> None:
         """Starts empty; `revoked` records are never added, and dates after `latest` do not count.
-        `hidden` counts the records that the `new` revocations among them cover."""
+        `hidden` has a hash of each record that the `new` revocations among them cover: it may be in
+        an archive and in the snapshot."""
         self.latest, self.revoked, self._new = latest, revoked, new
         self._workloads: dict[str, dict[_Candidate, StoredRecord]] = {}
-        self.added = self.misdated = self.hidden = 0
+        self.hidden: set[int] = set()
+        self.added = self.misdated = 0
 
     def add(self, records: Iterable[StoredRecord]) -> None:
         for read in records:
             stored = counted(read, self.revoked, self.latest)
             if stored is None:
-                self.hidden += any(each.covers(read, self.latest) for each in self._new)
+                if any(each.covers(read, self.latest) for each in self._new):
+                    self.hidden.add(hash(read.text))
                 continue
-            self.added += 1
             self.misdated += stored is not read
             by_candidate = self._workloads.setdefault(stored.record.key.workload, {})
             candidate = _candidate(stored.record)
             other = by_candidate.get(candidate)
+            self.added += other is None or other.text != stored.text
             if other is None or _currency(stored) > _currency(other):
                 by_candidate[candidate] = stored
             if len(by_candidate) > _SLACK * (BEST_OF_EACH_DEVICE + FAILURES):

@@ -77,7 +77,7 @@ class RecordIndex:
             (distance, source, records)
             for distance, workload in nearest_neighbours(shape.extents, candidates)
             if (source := WorkloadKey(workload, key.target)) != key
-            and (records := self._schedules(source)[:RECORDS_OF_EACH])
+            and (records := [r for r in self._rank(source) if r.template][:RECORDS_OF_EACH])
         ]
         if not sources:
             return None
@@ -91,9 +91,6 @@ class RecordIndex:
     def failures(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
         failed = [record for record in self._latest(key) if record.status != "ok"]
         return tuple(sorted(failed, key=_latest_first)[:_FAILURES])
-
-    def _schedules(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
-        return tuple(record for record in self._rank(key) if record.template)
 
     def _forget_order(self, key: WorkloadKey) -> None:
         self._of_candidates.pop(key, None)

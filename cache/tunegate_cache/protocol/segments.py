@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tunegate_cache.format import names, segment
-from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import Group, SegmentName, group_of
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import StoredRecord, TuningRecord
-from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation, counted
 from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive
@@ -19,7 +19,7 @@ def usable_records(
     body: bytes,
     keys: TrustedKeys,
     requests: TargetRequests,
-    revoked: tuple[Revocation, ...] = (),
+    revoked: tuple[Revocation, ...],
 ) -> Iterator[TuningRecord]:
     """Yields as many as time allows. What must not be used is noted as trouble of the target."""
     try:
@@ -47,7 +47,7 @@ def _accept(
         return None
     if line.record.key.target == requests.target:
         return line
-    if names.is_of_target(name, requests.target):
+    if name.group == group_of(name.zone, requests.target):
         requests.trouble.refused(RefusedLine("another target", line.record.key.workload))
     return None
 
@@ -64,6 +64,17 @@ def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> Segment
     return contents if segment.is_trusted(name, body, keys) else "not signed by a trusted key"
 
 
+def counted_records(
+    contents: SegmentContents, revoked: tuple[Revocation, ...], now: int
+) -> Iterator[TuningRecord]:
+    """Yields the records as they count, without those that are revoked; `now` is in seconds since
+    1970."""
+    for stored in contents.stored:
+        found = counted(stored, revoked, now + SKEW_SECONDS)
+        if found is not None:
+            yield found.record
+
+
 def read_archive(
     store: ObjectStore, group: Group, digest: str
 ) -> Iterator[tuple[SegmentName, bytes]]:
@@ -72,6 +83,5 @@ def read_archive(
     try:
         body = store.read(group.content("cold", digest))
     except ObjectNotFoundError:
-        message = "it is missing"
-        raise archive.CorruptArchiveError(message) from None
+        raise archive.CorruptArchiveError(archive.MISSING) from None
     yield from archive.unpack_archive(body, digest, group)

@@ -14,6 +14,7 @@ from tunegate_cache.format.names import ContentKind, Group
 from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import StoredRecord, TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import IndexRow, SnapshotIndex
 from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.protocol.target_requests import TargetRequests
@@ -90,7 +91,8 @@ def _records(
                 if requests.is_over():
                     requests.trouble.note_late()
                     return
-                if stored.record.key.target == requests.target:
+                is_wanted = stored.record.key.target == requests.target
+                if is_wanted and snapshot.keys.has(snapshot.group.zone, stored.signer):
                     yield from requests.counted(stored, snapshot.revoked)
         except pack.CorruptBlockError as error:
             requests.trouble.corrupt(f"a block of {span.name}", str(error))
@@ -145,6 +147,7 @@ class OpenSnapshot(msgspec.Struct, frozen=True):
     index: SnapshotIndex
     block_of: Mapping[str, int]
     revoked: tuple[Revocation, ...]
+    keys: TrustedKeys
 
 
 # All records of a snapshot, one block after another.
@@ -162,9 +165,10 @@ def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
 
 
 def snapshot_records(
-    store: ObjectStore, group: Group, snapshot: Snapshot
+    store: ObjectStore, group: Group, snapshot: Snapshot, keys: TrustedKeys
 ) -> Iterator[StoredRecord]:
-    """Yields the records. Raises CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
+    """Yields the records, without those of keys that are trusted no longer. Raises
+    CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
     index = read_index(store, group, snapshot.index)
     bodies: dict[int, bytes] = {}
     for block in index.blocks:
@@ -176,7 +180,18 @@ def snapshot_records(
                 message = "a pack is missing"
                 raise pack.CorruptBlockError(message) from None
         body = bodies[block.pack][block.start : block.start + block.size]
-        yield from pack.records(body, block)
+        yield from (s for s in pack.records(body, block) if keys.has(group.zone, s.signer))
+
+
+def snapshot_problem(store: ObjectStore, group: Group, snapshot: Snapshot) -> str:
+    """Returns why a snapshot cannot be read as a whole, '' if it can. Raises
+    StoreUnavailableError."""
+    try:
+        for _ in snapshot_records(store, group, snapshot, TrustedKeys()):
+            pass
+    except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
+        return str(error)
+    return ""
 
 
 # Writes the best records of a group as packs with an index.

@@ -47,7 +47,7 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(answer, ObjectNotFoundError) and self.is_repeatable:
                 raise StaleListingError
             if isinstance(answer, Exception):
-                self.trouble.unavailable()
+                self.trouble.is_unavailable = True
             else:
                 yield name, answer
         if answered < len(requests):
@@ -110,9 +110,6 @@ class TargetTrouble:
         self._statistics = statistics
         self.refused = refused
         self.is_unavailable = self.is_corrupt = False
-
-    def unavailable(self) -> None:
-        self.is_unavailable = True
 
     def note_late(self) -> None:
         self.is_unavailable = True

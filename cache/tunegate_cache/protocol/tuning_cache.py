@@ -261,10 +261,29 @@ class TuningCache:
     ) -> None:
         waiting: Sequence[Pending] = ()
         if zones is self._writable and zones.is_new_to(workloads):
-            waiting = list(self._write_ahead.pending(self._zones.write))
+            waiting = list(self._waiting())
         zones.load(workloads, waiting, deadline, self._milliseconds() // 1000)
         if self._mode == "rw":
             self._deliver(waiting, deadline)
+
+    def _waiting(self) -> Iterator[Pending]:
+        """Yields what earlier runs could not deliver. The zone may have got keys since: then what
+        is unsigned is signed now, and what no reader would trust goes on waiting."""
+        zone, signer, keys = self._zones.write, self._trust.signer, self._trust.keys
+        for old in self._write_ahead.pending(zone):
+            each = old
+            is_plain = keys.is_required(zone) and segment.signature_of(old.body) is None
+            if is_plain and signer is not None and keys.is_signer(zone, signer):
+                # The old name may be taken, if only the answer was lost.
+                name = msgspec.structs.replace(old.name, writer=signer.key[:8])
+                each = Pending(name, segment.signed(name, old.body, signer))
+                if self._write_ahead.keep(each.name, each.body):
+                    self._write_ahead.forget(old.name)
+            if segment.is_trusted(each.name, each.body, keys):
+                yield each
+            else:
+                why = f"no reader of zone {zone} would trust them; tunegate cache push signs them"
+                self.statistics.note(f"cache: records wait on this machine: {why}")
 
     def _pack(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)
@@ -285,10 +304,7 @@ class TuningCache:
             writer=self._writer,
             digest=segment.segment_digest(body),
         )
-        if self._trust.signer is not None:
-            signature = self._trust.signer.sign(name.name, name.digest)
-            body = segment.append_signature(body, signature)
-        return Pending(name, body)
+        return Pending(name, segment.signed(name, body, self._trust.signer))
 
     def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:
         requests = {p.name: partial(self._write, p.name, p.body) for p in waiting}

@@ -16,7 +16,6 @@ from tunegate_cache.format.records import (
 from tunegate_cache.format.revocation import SKEW_SECONDS
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.record_index import RecordIndex
-from tunegate_cache.protocol.segments import usable_records
 from tunegate_cache.protocol.snapshots import OpenSnapshot, SnapshotReader
 from tunegate_cache.protocol.target_requests import ReadTrouble, TargetRequests
 from tunegate_cache.protocol.trust import Trust
@@ -43,7 +42,7 @@ class ZoneRecords:
         self.zones = tuple(zones)
         self.index = RecordIndex(device, toolchain)
         self.trouble = ReadTrouble(statistics)
-        self._keys, self._monotonic = trust.keys, monotonic
+        self._monotonic = monotonic
         self._groups = GroupReader(store, self.zones, trust)
         self._blocks = SnapshotReader(store)
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
@@ -69,12 +68,9 @@ class ZoneRecords:
                 latest=now + SKEW_SECONDS,
             )
             if target not in self._snapshots:
-                contents = self._groups.read(requests)
+                contents = self._groups.read(requests, waiting)
                 self._snapshots[target] = contents.snapshots
                 self._add(contents.records)
-                for each in waiting:
-                    records = usable_records(each.name, each.body, self._keys, requests)
-                    self.index.add(records, each.name.group.zone)
             self._add(self._blocks.read(self._snapshots[target], keys, requests))
 
     def _add(self, records: Iterable[tuple[str, TuningRecord]]) -> None:

@@ -57,14 +57,8 @@ class FileStore:
     def write(self, name: str, body: bytes) -> None:
         path = self._path(name)
         try:
-            self._make(path.parent)
-            partial = self._partial()
-            try:
-                self._write_through(partial, body)
+            with self._written(path, body) as partial:
                 _publish(partial, path)
-            finally:
-                partial.unlink(missing_ok=True)
-            _sync_folder(path.parent)
         except FileExistsError:
             self._require_equal(name, body)
         except OSError as error:
@@ -73,12 +67,15 @@ class FileStore:
     def names(self, prefix: str) -> Sequence[str]:
         folder = prefix.rpartition("/")[0]
         start = self._path(folder) if folder else self._root
-        try:
-            self._require_folder()
-            names_below = [path.relative_to(self._root).as_posix() for path in _files(start)]
-        except OSError as error:
-            raise self._fault(error) from error
-        return sorted(name for name in names_below if name.startswith(prefix))
+        if os.path.lexists(self._root) and not self._root.is_dir():  # it would look empty
+            raise StoreUnavailableError(f"{self._root}: {os.strerror(errno.ENOTDIR)}")
+        closed: list[OSError] = []
+        paths = [path.relative_to(self._root).as_posix() for path in _files(start, closed)]
+        found = sorted(name for name in paths if name.startswith(prefix))
+        if closed:
+            places = ", ".join(str(error.filename) for error in closed)
+            raise StoreUnavailableError(f"{places}: {closed[0].strerror}", listed=found)
+        return found
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
         with self._object(name) as file:
@@ -92,7 +89,6 @@ class FileStore:
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         path = self._path(name)
         try:
-            self._make(path.parent)
             with self._alone(name):
                 try:
                     tag = self.read_pointer(name).tag
@@ -100,13 +96,8 @@ class FileStore:
                     tag = None
                 if tag != expected:
                     raise PointerMovedError(name)
-                partial = self._partial()
-                try:
-                    self._write_through(partial, body)
+                with self._written(path, body) as partial:
                     partial.replace(path)
-                finally:
-                    partial.unlink(missing_ok=True)
-                _sync_folder(path.parent)
         except OSError as error:
             raise self._fault(error) from error
 
@@ -135,11 +126,6 @@ class FileStore:
             is_equal = self.read(name) == body
         if not is_equal:
             raise ObjectConflictError(f"{self._path(name)}: holds another body") from None
-
-    def _require_folder(self) -> None:
-        """Raises NotADirectoryError if something else has the root's name: it would look empty."""
-        if os.path.lexists(self._root) and not self._root.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
     @contextmanager
     def _object(self, name: str) -> Iterator[BinaryIO]:
@@ -202,11 +188,19 @@ class FileStore:
             with suppress(PermissionError):  # another user made it
                 os.chmod(file, mode & bits)  # noqa: PTH101, as it may be a descriptor
 
-    def _partial(self) -> Path:
-        """Returns a name that nobody reads."""
+    @contextmanager
+    def _written(self, path: Path, body: bytes) -> Iterator[Path]:
+        """Yields a whole file under a name that nobody reads, to be given the name of `path`."""
+        self._make(path.parent)
         self._make(self._partials)
         self._remove_abandoned()
-        return self._partials / secrets.token_hex(16)
+        partial = self._partials / secrets.token_hex(16)
+        try:
+            self._write_through(partial, body)
+            yield partial
+        finally:
+            partial.unlink(missing_ok=True)
+        _sync_folder(path.parent)
 
     def _remove_abandoned(self) -> None:
         """Removes what writers that were killed a day ago left, and locks that nobody has."""
@@ -301,9 +295,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _files(start: Path) -> Iterator[Path]:
-    """Yields the plain files. Links are not followed: two that lead upwards would never end.
-    Folders may be nested deeper than functions, and than a path can say: those hold no object."""
+def _files(start: Path, closed: list[OSError]) -> Iterator[Path]:
+    """Yields the plain files, and adds the folders that cannot be read to `closed`. Links are not
+    followed: two that lead upwards would never end. Folders may be nested deeper than functions,
+    and than a path can say: those hold no object."""
     folders = [str(start)]
     while folders:
         try:
@@ -311,8 +306,7 @@ def _files(start: Path) -> Iterator[Path]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
+            closed += [error] * (error.errno != errno.ENAMETOOLONG)
             continue
         for entry in entries:
             if entry.name == _PARTIAL_FOLDER:

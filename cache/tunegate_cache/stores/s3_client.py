@@ -5,16 +5,16 @@ boto3 takes half a second to import, so only processes that use a bucket import 
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from tunegate_cache.stores.store import StoreTimedOutError, StoreUnavailableError
 
-_Client = Any
-"""A boto3 client; the library ships no types."""
+_Foreign = Any
+"""A boto3 client, or an object of its; the library ships no types."""
 
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 _REDIRECTS, _REGION = (301, 302, 307, 308), "x-amz-bucket-region"
@@ -31,7 +31,7 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     answer_seconds: float | None = None
 
 
-def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientLimits) -> _Client:
+def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientLimits) -> _Foreign:
     """Returns a client with the credentials of the SDK's usual chain. Without any, its requests are
     not signed: a bucket may let everybody read. The search may use the network."""
     import boto3  # noqa: PLC0415
@@ -49,7 +49,7 @@ def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientL
     if session.get_credentials() is None:
         config = config.merge(Config(signature_version=UNSIGNED))
 
-    def client_with(config: Config) -> _Client:
+    def client_with(config: Config) -> _Foreign:
         return session.client("s3", endpoint_url=endpoint_url, region_name=region, config=config)
 
     client = client_with(config)
@@ -73,14 +73,14 @@ def is_amazon(endpoint_url: str) -> bool:
     return host.endswith(_AMAZON)
 
 
-def is_signed(client: _Client) -> bool:
+def is_signed(client: _Foreign) -> bool:
     """Returns whether the client has credentials."""
     from botocore import UNSIGNED  # noqa: PLC0415
 
     return client.meta.config.signature_version is not UNSIGNED
 
 
-def sends_checksums(client: _Client) -> bool:
+def sends_checksums(client: _Foreign) -> bool:
     """Returns whether each upload carries one of S3's newer checksums."""
     return bool(client.meta.config.request_checksum_calculation == "when_supported")
 
@@ -98,14 +98,6 @@ def _users_settings(session: Any) -> set[str]:  # noqa: ANN401 - the library shi
 # Limits the answers of a bucket: the SDK would read a broken server's answer for ever.
 
 _PIECE_BYTES = 64 * 1024
-"""A boto3 client; the library ships no types."""
-
-
-class Body(Protocol):
-    """A body of the HTTP library below the SDK."""
-
-    def read1(self, amount: int) -> bytes: ...
-    def close(self) -> None: ...
 
 
 class BoundedBody:
@@ -113,7 +105,7 @@ class BoundedBody:
     may send a byte at a time; this limit covers the whole."""
 
     def __init__(
-        self, raw: Body, *, most_bytes: int, seconds: float, monotonic: Callable[[], float]
+        self, raw: _Foreign, *, most_bytes: int, seconds: float, monotonic: Callable[[], float]
     ) -> None:
         self._raw, self._left, self._monotonic = raw, most_bytes, monotonic
         self._deadline = monotonic() + seconds
@@ -136,7 +128,7 @@ class BoundedBody:
             self._raw.close()
             message = "the answer takes too long"
             raise StoreTimedOutError(message)
-        piece = self._raw.read1(amount)
+        piece: bytes = self._raw.read1(amount)
         self._left -= len(piece)
         if self._left < 0:
             self._raw.close()
@@ -145,31 +137,13 @@ class BoundedBody:
         return piece
 
 
-class _Request(Protocol):
-    stream_output: bool
-    url: str
-
-
-class _Answer(Protocol):
-    raw: Any
-    status_code: int
-    headers: Mapping[str, str]
-
-    @property
-    def content(self) -> bytes: ...
-
-
-class _Session(Protocol):
-    def send(self, request: _Request) -> _Answer: ...
-
-
 class _BoundedSession:
     """Wraps the SDK's own HTTP session, and reads with limits what that would read to the end."""
 
-    def __init__(self, session: _Session, *, most_bytes: int, seconds: float) -> None:
+    def __init__(self, session: _Foreign, *, most_bytes: int, seconds: float) -> None:
         self._session, self._most_bytes, self._seconds = session, most_bytes, seconds
 
-    def send(self, request: _Request) -> _Answer:
+    def send(self, request: _Foreign) -> _Foreign:
         from botocore.exceptions import ConnectionClosedError, ReadTimeoutError  # noqa: PLC0415
         from botocore.response import URLLib3ProtocolError, URLLib3ReadTimeoutError  # noqa: PLC0415
 
@@ -193,7 +167,7 @@ class _BoundedSession:
         return getattr(self._session, name)
 
 
-def _refuse_redirect(request: _Request, answer: _Answer) -> None:
+def _refuse_redirect(request: _Foreign, answer: _Foreign) -> None:
     """Raises StoreUnavailableError for a redirect without the bucket's region: the SDK would ask
     for that, be sent away again, and so on. Amazon's servers know it."""
     is_redirect = answer.status_code in _REDIRECTS and _REGION not in answer.headers
@@ -201,7 +175,7 @@ def _refuse_redirect(request: _Request, answer: _Answer) -> None:
         raise StoreUnavailableError(f"the server answers with a redirect ({answer.status_code})")
 
 
-def bound_answers(client: _Client, *, most_bytes: int, seconds: float) -> None:
+def bound_answers(client: _Foreign, *, most_bytes: int, seconds: float) -> None:
     """Limits every later answer to `client` to this size and time."""
     endpoint = client._endpoint  # the SDK has no other door to what it reads
     endpoint.http_session = _BoundedSession(

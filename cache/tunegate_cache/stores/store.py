@@ -15,11 +15,14 @@ class ObjectNotFoundError(LookupError):
 
 class StoreUnavailableError(Exception):
     """The store did not answer, refused, or answered nonsense. The text contains no secret.
-    `advice` is what to do about it, if the store knows."""
+    `advice` is what to do about it, if the store knows; `listed` are the names that a listing found
+    beside what it could not read."""
 
-    def __init__(self, text: str = "", *, advice: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, text: str = "", *, advice: tuple[str, ...] = (), listed: Sequence[str] = ()
+    ) -> None:
         super().__init__(text)
-        self.advice = advice
+        self.advice, self.listed = advice, listed
 
 
 class StoreTimedOutError(StoreUnavailableError):

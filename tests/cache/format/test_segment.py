@@ -156,7 +156,7 @@ def test_a_segment_name_gives_back_its_parts(zone: str, milliseconds: int, write
         zone, hexdigest("t"), milliseconds=milliseconds, writer=writer, digest=hexdigest("b")
     )
     assert names.parse_segment(name.name) == name
-    assert name.name.startswith(names.segment_prefix(zone, hexdigest("t")))
+    assert name.name.startswith(f"{names.group_of(zone, hexdigest('t')).prefix}seg/")
 
 
 def test_the_layout_is_what_permissions_are_written_for() -> None:
@@ -207,9 +207,7 @@ def test_a_listing_is_believed_for_the_zone_and_target_asked_for_only() -> None:
         f"main/g/{'a' * 16}/seg/x", "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64
     )
     listed = [ours.name, others.name, elsewhere.name, inside.name, "ms1/z/main/HEAD"]
-    assert list(names.segments_under(names.segment_prefix("main", "a" * 64), listed)) == [ours]
-    assert names.is_of_target(ours, "a" * 64)
-    assert not names.is_of_target(ours, "d" * 64)
+    assert list(names.segments_of(names.group_of("main", "a" * 64), listed)) == [ours]
 
 
 def test_a_zone_longer_than_any_that_is_written_is_no_segment() -> None:

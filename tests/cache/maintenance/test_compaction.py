@@ -7,19 +7,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cache.format.test_segment import KEYS, OURS
+from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.present import present
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format import head as heads
-from tunegate_cache.format.names import Group, group_of
+from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import ExactHit, Provenance, Toolchain, TransferHit
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.format.segment import signature_of
+from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.consistency import flaws
 from tunegate_cache.maintenance.copying import pull, push
+from tunegate_cache.maintenance.summary import summary
 from tunegate_cache.protocol import archive, group_reader, group_state
 from tunegate_cache.protocol.group_state import current_head, listing
 from tunegate_cache.protocol.hot_records import TOOLCHAINS
@@ -270,6 +271,62 @@ def test_a_lost_archive_costs_no_record_whose_segment_stands(
     assert place.best("w1") == make_record("w1")
 
 
+def test_what_only_the_snapshot_holds_outlives_every_rebuild(place: Place) -> None:
+    """The archive is lost, and a collection has deleted its segments."""
+    place.archive(make_record("a"), make_record("b"))
+    place.store.delete(listing(place.store, MAIN).archives[0])
+    for number in range(2):
+        done = place.compact([Revocation(run=str(number))])
+        assert (done.hidden, len(done.problems)) == (0, 1 - number)
+        place.compact(rebuild=True)
+        assert [place.best(name) for name in "ab"] == [make_record("a"), make_record("b")]
+    assert list(flaws(place.store, MAIN, NOBODY)) == []
+    assert place.compact([Revocation(until=2**40)]).hidden == 2
+    assert place.best("a") is None
+
+
+def test_a_pinned_snapshot_stays_for_a_month_after_its_head_was_lost(place: Place) -> None:
+    place.archive(make_record("a"))
+    pinned = MAIN.content(
+        "idx", present(current_head(place.store, MAIN, NOBODY).head).snapshot.index
+    )
+    place.store.delete(MAIN.head)
+    for day in range(32):
+        assert (pinned in place.store.names("")) == (day < 31)
+        place.archive(make_record(f"w{day}"))
+        place.seconds += 24 * 3600
+        place.collect(24 * 3600)
+
+
+def test_a_kept_snapshot_that_is_damaged_is_told_and_dropped_by_a_repair(place: Place) -> None:
+    """A copy says that it lacks it, and advises to check."""
+    place.archive(make_record("a"))
+    pack = listing(place.store, MAIN).packs[0]
+    place.archive(make_record("b"))
+    place.store.delete(pack)
+    assert [flaw.kind for flaw in flaws(place.store, MAIN, NOBODY)] == ["snapshot"]
+    place.compact(rebuild=True)
+    assert list(flaws(place.store, MAIN, NOBODY)) == []
+    assert pull(place.store, MemoryStore(), MAIN, NOBODY).problems == ()
+
+
+def test_records_of_a_key_that_is_trusted_no_longer_do_not_count(tmp_path: Path) -> None:
+    """The snapshot holds them, and its HEAD has a good signature."""
+    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
+    place = Place(tmp_path, both, OURS)
+    fast = make_record(run_nanoseconds=(1,))
+    place.publish(fast, signer=THEIRS)
+    place.archive(make_record("b"))
+    assert place.best() == fast
+    place = place.with_keys(KEYS)
+    assert (place.best(), place.best("b")) == (None, make_record("b"))
+    assert summary(place.store, MAIN, KEYS).records == 1
+    place.archive(make_record("c"))
+    copy = pull(place.store, MemoryStore(), MAIN, KEYS)
+    assert copy.problems == ()
+    assert Place(tmp_path / "x", both).with_store(place.store).best() is None
+
+
 def test_a_segment_that_cannot_be_read_either_is_not_covered(place: Place) -> None:
     for record in numbered(2):
         place.publish(record)
@@ -430,9 +487,6 @@ def test_what_is_unreferenced_goes_when_its_grace_is_over(place: Place) -> None:
     assert place.objects("idx") == 2
 
 
-TEAM = group_of("team", TARGET)
-
-
 @pytest.fixture
 def source(tmp_path: Path) -> Place:
     """A cache with two records in an archive, and one in a segment of its own."""
@@ -502,7 +556,7 @@ def test_a_copy_that_has_worked_on_its_own_keeps_what_it_has(
 def test_a_copy_whose_records_the_source_has_is_replaced(source: Place, destination: Place) -> None:
     pull(source.store, destination.store, MAIN, NOBODY)
     destination.archive(make_record("own"))
-    push(destination.store, source.store, from_zone="main", zone="main", signer=None)
+    push(destination.store, source.store, "main", keys=NOBODY, signer=None)
     source.archive()
     pull(source.store, destination.store, MAIN, NOBODY)
     assert source.store.read_pointer(MAIN.head).body == (
@@ -520,6 +574,36 @@ def test_a_signed_copy_is_merged_with_a_key_or_stays_as_it_is(tmp_path: Path) ->
     assert copy.store.read_pointer(MAIN.head).body == before
     assert pull(source.store, copy.store, MAIN, KEYS, OURS).problems == ()
     assert (copy.best("a"), copy.best("own")) == (make_record("a"), make_record("own"))
+
+
+def test_a_copy_is_not_taken_back_behind_a_head_that_its_machine_has_seen(tmp_path: Path) -> None:
+    source, copy = (Place(tmp_path / name, KEYS, OURS) for name in ("source", "copy"))
+    for name in "ab":
+        copy.publish(make_record(name))
+        copy.compact()
+    assert copy.best("b") == make_record("b")
+    push(copy.store, source.store, "main", keys=KEYS, signer=OURS)
+    source.compact()
+    assert pull(source.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    assert copy.best("b") == make_record("b")
+
+
+def test_a_copy_keeps_its_head_where_a_part_of_the_other_is_missing(
+    source: Place, destination: Place
+) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    source.archive(make_record("new"))
+    source.store.delete(listing(source.store, MAIN).packs[-1])
+    source.store.delete(listing(source.store, MAIN).packs[0])
+    assert pull(source.store, destination.store, MAIN, NOBODY).problems
+    assert destination.best("w0") == make_record("w0")
+    source.store._objects[MAIN.head] = b"garbage"
+    empty = MemoryStore()
+    (problem,) = pull(source.store, empty, MAIN, NOBODY).problems
+    assert "HEAD cannot be read; run tunegate cache fsck" in problem
+    assert empty.names("") == []
+    (problem,) = push(source.store, empty, "main", keys=NOBODY, signer=None).problems
+    assert "HEAD cannot be read" in problem
 
 
 def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destination: Place) -> None:
@@ -576,7 +660,7 @@ def test_what_waits_is_forgotten_once_it_is_delivered_and_nothing_else(
         source.publish(make_record("later"))
 
     busy = Busy(source, work)
-    push(busy, destination.store, from_zone="main", zone="main", signer=None, are_moved=True)
+    push(busy, destination.store, "main", keys=NOBODY, signer=None, are_moved=True)
     (left,) = listing(source.store, MAIN).segments
     assert left.file not in {each.file for each in listing(destination.store, MAIN).segments}
     assert set(others) <= set(source.store.names(""))
@@ -602,26 +686,60 @@ def test_a_damaged_object_is_told_and_copied_once_whole(source: Place, destinati
     assert destination.best("w0") == make_record("w0")
 
 
-def test_pushed_segments_are_signed_for_their_new_zone(source: Place, destination: Place) -> None:
-    copied = push(source.store, destination.store, from_zone="main", zone="team", signer=OURS)
-    assert (copied.objects, copied.records, copied.problems) == (3, 3, ())
-    segments = listing(destination.store, TEAM).segments
-    assert len(segments) == 3
-    for name in segments:
-        assert signature_of(destination.store.read(name.name)) == OURS.sign(name.name, name.digest)
-    unsigned = Place(Path("/nowhere")).store
-    push(destination.store, unsigned, from_zone="team", zone="main", signer=None)
-    assert {signature_of(unsigned.read(name)) for name in unsigned.names("")} == {None}
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_zone_gets_a_key_and_another_one_by_pushing_what_it_has(
+    source: Place, tmp_path: Path, is_collected: bool
+) -> None:
+    """Under the old names they would be taken for what HEAD covers, or conflict."""
+    source.compact()
+    if is_collected:
+        source.collect()
+    names = ("w0", "w1", "later")
+    store = source.store
+    for signer in (OURS, THEIRS):
+        keys = TrustedKeys({"main": (signer.public,)})
+        place = Place(tmp_path / signer.key, keys, signer).with_store(store)
+        for _ in range(2):
+            copied = push(store, store, "main", keys=keys, signer=signer)
+            assert (copied.revoked, copied.problems) == (0, ())
+        place.archive()
+        assert [place.best(name) for name in names] == [make_record(name) for name in names]
+        place.compact(rebuild=True)
+        assert [place.best(name) for name in names] == [make_record(name) for name in names]
+
+
+@pytest.mark.parametrize("key", [THEIRS.key, ""])
+def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
+    """Signed anew, records of a key that was revoked would count again; or only the copy has
+    revoked them."""
+    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
+    source, copy, waiting = (Place(tmp_path / name, both, OURS) for name in ("s", "c", "w"))
+    for place in (copy, waiting):
+        bad = make_record("bad", source=Provenance(run="1"))
+        place.publish(bad, *(() if key else (make_record(),)), signer=THEIRS)
+    source.archive(make_record("a"))
+    copy.archive(make_record("b"))
+    revoked = Revocation(key=key, run="" if key else "1")
+    (source if key else copy).compact([revoked])
+    keys = KEYS if key else both
+    copied = push(copy.store, source.store, "main", keys=keys, signer=OURS)
+    assert (copied.revoked, copied.problems) == (1, ())
+    source.compact()
+    assert source.best("bad") is None
+    assert source.best("b") == make_record("b")
+    assert bool(source.best()) == (not key)
+    push(waiting.store, source.store, "main", keys=keys, signer=OURS, are_moved=True)
+    assert waiting.store.names("") == []
 
 
 def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: Place) -> None:
     (name,) = listing(source.store, MAIN).segments
     source.store.delete(name.name)
     source.store.write(name.name, b"garbage")
-    copied = push(source.store, destination.store, from_zone="main", zone="team", signer=None)
+    copied = push(source.store, destination.store, "main", keys=NOBODY, signer=None)
     assert copied.objects == 2
     assert name.name in copied.problems[0]
     archive = listing(source.store, MAIN).archives[0]
     source.store.delete(archive)
-    copied = push(source.store, destination.store, from_zone="main", zone="team", signer=None)
+    copied = push(source.store, destination.store, "main", keys=NOBODY, signer=None)
     assert copied.problems[1:] == (f"{archive}: it is missing",)

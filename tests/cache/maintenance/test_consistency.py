@@ -226,7 +226,7 @@ def test_records_are_counted_by_zone_and_target() -> None:
     size += put(store, "main", make_record("a"), make_record("a"), named=hexdigest("x"))
     put(store, "dev/me", make_record("a"))
     store.write("ms1/z/main/g/other/HEAD", b"{}")
-    dev, main = (summary(store, group) for group in group_state.groups(store))
+    dev, main = (summary(store, group, NOBODY) for group in group_state.groups(store))
     assert (dev.zone, dev.records) == ("dev/me", 1)
     assert main == GroupSummary(
         zone="main",

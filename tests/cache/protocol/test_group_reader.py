@@ -335,10 +335,10 @@ def test_a_pack_that_is_missing_or_damaged_is_a_corrupt_block(segment_records_pl
     pack = MAIN.content("pack", snapshot.packs[0])
     segment_records_place.store.delete(pack)
     with pytest.raises(CorruptBlockError, match="a pack is missing"):
-        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot, NOBODY))
     segment_records_place.store.write(pack, b"garbage")
     with pytest.raises(CorruptBlockError, match="not what the index says"):
-        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot, NOBODY))
 
 
 def test_an_index_that_is_missing_is_a_corrupt_one(segment_records_place: Place) -> None:
@@ -360,7 +360,9 @@ def test_a_snapshot_holds_every_workload_and_who_can_teach() -> None:
     index = snapshots.read_index(store, MAIN, snapshot.index)
     assert set(index.block_of()) == {hexdigest("a"), hexdigest("b")}
     assert index.neighbours(make_shape(extents=(32, 32))) == [hexdigest("a")]
-    written = [stored.record for stored in snapshots.snapshot_records(store, MAIN, snapshot)]
+    written = [
+        stored.record for stored in snapshots.snapshot_records(store, MAIN, snapshot, NOBODY)
+    ]
     assert sorted(written, key=lambda r: r.status) == sorted(records, key=lambda r: r.status)
 
 
@@ -380,11 +382,11 @@ def test_what_is_larger_than_a_pack_begins_another(monkeypatch: pytest.MonkeyPat
     many, workloads = snapshots.write_snapshot(store, MAIN, hot(*records), 2, 1000)
     assert (len(one.packs), workloads) == (1, 400)
     assert len(many.packs) == len(snapshots.read_index(store, MAIN, many.index).blocks) > 1
-    assert len(list(snapshots.snapshot_records(store, MAIN, many))) == 400
+    assert len(list(snapshots.snapshot_records(store, MAIN, many, NOBODY))) == 400
 
 
 def test_without_records_there_is_an_index_and_no_pack() -> None:
     store = MemoryStore()
     snapshot, workloads = snapshots.write_snapshot(store, MAIN, hot(), 1, 1000)
     assert (snapshot.packs, workloads) == ((), 0)
-    assert list(snapshots.snapshot_records(store, MAIN, snapshot)) == []
+    assert list(snapshots.snapshot_records(store, MAIN, snapshot, NOBODY)) == []

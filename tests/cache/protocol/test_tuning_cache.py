@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cache.format.test_segment import KEYS, OURS, THEIRS
+from tests.support.compacted_place import MAIN, NOBODY, Place
+from tests.support.present import present
 from tests.support.servers.black_hole import black_hole
 from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_caches import cache_over
@@ -15,9 +17,11 @@ from tests.support.tuning_records import hexdigest, make_key, make_record, make_
 from tunegate_cache.format import names
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
-from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance, TransferHit
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import pack_segment, segment_digest
 from tunegate_cache.protocol import tuning_cache
+from tunegate_cache.protocol.group_state import current_head
 from tunegate_cache.protocol.target_requests import ReadTrouble
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.uploads import WriteAhead
@@ -160,6 +164,36 @@ def test_a_run_without_a_key_of_its_zone_stores_nothing_and_says_so(tmp_path: Pa
         assert isinstance(cache.lookup([(make_key(), make_shape())])[make_key()], ExactHit)
         assert bool(store.names("")) == (signer is OURS)
         assert any("this run has no key" in n for n in cache.statistics.notes) != (signer is OURS)
+
+
+def test_what_waits_unsigned_is_signed_for_a_zone_that_has_got_keys(tmp_path: Path) -> None:
+    """Without a key of it, or signed by another, it goes on waiting, and a line says so."""
+    waiting = WriteAhead(tmp_path / "wal")
+    for signer in (None, THEIRS):
+        record = make_record("theirs" if signer else "w")
+        cache_over(BROKEN, tmp_path, trust=Trust(signer=signer)).publish([record])
+    store = MemoryStore()
+    for signer, count in ((None, 2), (THEIRS, 2), (OURS, 1)):
+        cache = cache_over(store, tmp_path, trust=Trust(keys=KEYS, signer=signer))
+        assert isinstance(answer(cache), ExactHit) == (count == 1)
+        assert len(list(waiting.pending("main"))) == count
+        assert "tunegate cache push signs them" in cache.statistics.notes[0]
+    assert len(store.names("")) == 1
+    cache = cache_over(store, tmp_path / "another", trust=Trust(keys=KEYS))
+    assert isinstance(answer(cache), ExactHit)
+
+
+def test_what_waits_obeys_revocations_and_pins(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.archive(make_record("v"))
+    place.compact([Revocation(run="1")])
+    pins = {MAIN: present(current_head(place.store, MAIN, NOBODY).head).snapshot.index}
+    for pinned in ({}, pins):
+        bad = make_record(source=Provenance(run="1" if not pinned else ""))
+        cache_over(BROKEN, tmp_path).publish([bad])
+        cache = cache_over(place.store, tmp_path, trust=Trust(pins=pinned))
+        assert not isinstance(answer(cache), ExactHit)
+        assert isinstance(answer(cache, "v"), ExactHit)
 
 
 def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
@@ -326,5 +360,5 @@ def test_a_store_that_did_not_answer_is_the_likeliest_reason_of_all() -> None:
     trouble.of("t").corrupt("segment a", "cut short")
     trouble.note_refused(RefusedLine("too fast", "w"))
     assert trouble.miss_reason("w", "t") == "rejected"
-    trouble.of("t").unavailable()
+    trouble.of("t").is_unavailable = True
     assert trouble.miss_reason("w", "t") == "store-unavailable"

@@ -104,6 +104,24 @@ def test_folders_deeper_than_a_path_can_say_hide_nothing_else(tmp_path: Path) ->
     assert store.names("") == ["zone/real"]
 
 
+def test_a_closed_folder_is_named_and_the_others_are_listed_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, scan = FileStore(tmp_path), os.scandir
+    for name in ("a/real", "b/real"):
+        store.write(name, b"body")
+
+    def refuse(path: str) -> object:
+        if path.endswith("/a"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(StoreUnavailableError, match="/a: Permission denied") as raised:
+        store.names("")
+    assert raised.value.listed == ["b/real"]
+
+
 @pytest.mark.parametrize("name", ["../secret", "/secret", "a/../../secret", "a//b", "", "a\0b"])
 def test_a_name_that_is_no_path_inside_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret").write_bytes(b"x")

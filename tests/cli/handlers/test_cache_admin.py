@@ -27,7 +27,7 @@ from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
 from tunegate.system.cache.history_log import write_history
-from tunegate.system.cache.shared_cache import VARIABLE, SharedCache
+from tunegate.system.cache.shared_cache import VARIABLE, SharedCache, undelivered_store
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
 from tunegate_cache.format.names import Group, group_of
@@ -121,21 +121,43 @@ def test_a_cache_that_lets_one_wait_is_asked_twice(tmp_path: Path) -> None:
 
 
 class Closed(MemoryStore):
-    """A store with a zone that cannot be listed."""
+    """A store with a zone that cannot be listed, or whose user may list the configured zones
+    alone."""
+
+    is_partial = False
 
     def names(self, prefix: str) -> Sequence[str]:
-        if "ms1/z/pr/".startswith(prefix):
-            raise StoreUnavailableError("Permission denied")
-        return super().names(prefix)
+        if not "ms1/z/pr/".startswith(prefix):
+            return super().names(prefix)
+        listed = super().names(prefix) if self.is_partial else ()
+        raise StoreUnavailableError("/x: Permission denied", listed=listed)
 
 
-def test_a_zone_that_its_owner_closed_stops_no_work_on_the_configured_ones(tmp_path: Path) -> None:
-    admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=Closed())
-    admin.store.write(f"{MAIN.prefix}idx/{'a' * 64}.idx", b"x")
+def test_a_zone_that_its_owner_closed_stops_no_work_on_the_others(tmp_path: Path) -> None:
+    store = Closed()
+    admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=store)
+    team = group_of("team", TARGET)
+    for group in (MAIN, team):
+        admin.store.write(f"{group.prefix}idx/{'a' * 64}.idx", b"x")
     done, unread = admin.of_each_group(None, lambda group: group)
-    assert (done, unread) == ((MAIN,), ("zones but main, rel: left out, Permission denied",))
+    assert (done, unread) == ((MAIN,), ("zones but main, rel: left out, /x: Permission denied",))
+    store.is_partial = True
+    done, unread = admin.of_each_group(None, lambda group: group)
+    assert (done, unread) == ((MAIN, team), ("left out: /x: Permission denied",))
     with pytest.raises(StoreUnavailableError, match="Permission"):
         admin.of_each_group("pr", lambda group: group)
+
+
+@pytest.mark.parametrize("line", ["compact", "revoke --of-repository other/x", "fsck --repair"])
+def test_a_signed_zone_without_a_key_stops_no_work_on_the_others(shell: Shell, line: str) -> None:
+    main, team = (Path(shell.url) / group_of(zone, TARGET).prefix for zone in ("main", "team"))
+    for folder in (main, team):
+        shell.publish("a", zone=folder.parents[1].name)
+        (folder / "seg" / f"{1:013d}-{'0' * 8}-{'0' * 64}.zst").write_bytes(b"garbage")
+    shell.configure(f"  trusted-keys:\n    main: ['{OURS.public}']\n")
+    said = shell.shown(*line.split(), code=4)
+    assert f"main: left out, {VARIABLE}: zone main" in said
+    assert ((main / "HEAD").exists(), (team / "HEAD").exists()) == (False, True)
 
 
 class Overtaking(MemoryStore):
@@ -254,11 +276,41 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     advice = shell.shown("doctor")
     assert "tunegate cache fsck says which" in advice
     assert "in order" not in advice
+    assert "HEAD" not in shell.shown("pin")
     assert shell.cache("fsck", "--repair")["left"] == []
     assert shell.cache("stats")["contents"][0]["records"] == 2
     (head,) = Path(shell.url).rglob("HEAD")
     head.write_bytes(b"garbage")
     assert shell.cache("gc", code=4)["groups"][0]["problems"]
+    assert "HEAD cannot be read. Run tunegate cache fsck --repair" in shell.shown("pin", code=4)
+    assert "tunegate cache fsck says which" in shell.shown("doctor")
+
+
+def test_doctor_finds_all_in_order_where_nothing_is_left_to_do(shell: Shell) -> None:
+    shell.publish("a")
+    assert "1. nothing: the cache is in use and in order" in shell.shown("doctor")
+    shell.configure(f"  mode: ro\n  trusted-keys:\n    main: ['{OURS.public}']\n")
+    advice = shell.shown("doctor")
+    assert "none: signed ones count" in advice
+    assert "in order" not in advice
+    shell.configure("")
+    store = undelivered_store(CacheConfig(url=shell.url), root=shell.root)
+    (name,) = FileStore(Path(shell.url)).names("ms1/z/main/g/")
+    store.write(name, FileStore(Path(shell.url)).read(name))
+    advice = shell.shown("doctor")
+    assert "tunegate cache push" in advice
+    assert "in order" not in advice
+    assert "1 object, 1 record" in shell.shown("push")
+    assert "in order" in shell.shown("doctor")
+
+
+def test_what_is_revoked_is_neither_counted_nor_explained_as_there(shell: Shell) -> None:
+    shell.publish("a")
+    shell.cache("revoke", "--since", "2023-11-14")
+    shell.publish("b")
+    assert shell.cache("stats")["contents"][0]["records"] == 0
+    planned(shell, make_key("b"))
+    assert shell.cache("why-miss", "conv1")["now"]["differs"] == "skeleton"
 
 
 @pytest.mark.parametrize("is_foreign", [False, True])
@@ -309,7 +361,7 @@ def test_a_repair_deletes_nothing_that_only_a_gateway_damages(tmp_path: Path) ->
     before = store.names("")
     found = tuple(flaws(store, MAIN, admin.keys))
     with pytest.raises(EnvironmentUnfitError, match="does not return what is written"):
-        repair(admin, found)
+        repair(admin, MAIN, found)
     assert [flaw.kind for flaw in found] == ["segment"]
     assert store.names("") == before
 

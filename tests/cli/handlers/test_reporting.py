@@ -154,6 +154,10 @@ def test_the_last_line_agrees_with_those_above_it_and_no_line_is_too_wide(
     )
     show_diagnosis(Diagnosis(checks=(DIAGNOSIS.checks[1],)), is_whole=False)
     assert capsys.readouterr().out.splitlines()[-1] == "All is well."
+    show_diagnosis(
+        Diagnosis(checks=(DIAGNOSIS.checks[1],), models=DIAGNOSIS.models), is_whole=False
+    )
+    assert capsys.readouterr().out.splitlines()[-1] == "All works."
     show_diagnosis(Diagnosis(checks=(slow, absent)), is_whole=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "All works; better with a look at: load"

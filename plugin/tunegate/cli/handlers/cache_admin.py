@@ -17,8 +17,9 @@ from tunegate.settings import Settings, apply_overrides
 from tunegate.system.cache.shared_cache import open_shared_store, require_signing, signing_key
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
-from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys
+from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.store import (
     MaintainedStore,
@@ -47,17 +48,25 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the address to show: that of an installed store may have a password in it."""
         return redact(self.config.url, ())
 
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Returns the configured zones, the written one first."""
+        return tuple(dict.fromkeys((self.config.zone, *self.config.read_zones)))
+
     def groups(self, zone: str | None) -> tuple[Group, ...]:
         return group_state.groups(self.store, zone)
+
+    def summaries(self) -> tuple[tuple[GroupSummary, ...], tuple[str, ...]]:
+        return self.of_each_group(None, lambda group: summary(self.store, group, self.keys))
 
     def of_each_group(
         self, zone: str | None, work: Callable[[Group], _T]
     ) -> tuple[tuple[_T, ...], tuple[str, ...]]:
-        """Returns the results for the groups, and a line for each group that cannot be read: a pull
-        request may write its zone, and must not stop the work on others. Raises
-        StoreUnavailableError if no group can be read."""
+        """Returns the results for the groups, and a line for each that cannot be read, or needs
+        another key: a pull request may write its zone, and must not stop the work on others. Raises
+        StoreUnavailableError or ConfigError if there is no result."""
         results: list[_T] = []
-        unread: dict[Group, StoreUnavailableError] = {}
+        unread: dict[Group, StoreUnavailableError | ConfigError] = {}
         time_outs = 0
         groups, problems = self._list_groups(zone)
         for group in groups:
@@ -67,29 +76,30 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 results.append(work(group))
                 time_outs = 0
-            except StoreUnavailableError as error:
+            except (StoreUnavailableError, ConfigError) as error:
                 unread[group] = error
                 time_outs = time_outs + 1 if isinstance(error, StoreTimedOutError) else 0
         if unread and not results:
             raise next(iter(unread.values()))
-        lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
+        lines = dict.fromkeys(f"{group.zone}: left out, {e}" for group, e in unread.items())
         return tuple(results), (*lines, *problems)
 
     def _list_groups(self, zone: str | None) -> tuple[tuple[Group, ...], tuple[str, ...]]:
-        """Returns the groups of the zone, or of all. If one zone cannot be listed, such as a folder
-        that its owner closed, no list of all is to be had: then those of the configured zones, and
-        a line. Raises StoreUnavailableError."""
+        """Returns the groups of the zone, or of all. Where a folder was closed by its owner, those
+        of the others, and a line; where a role may not list all, those of the configured zones.
+        Raises StoreUnavailableError."""
         try:
             return self.groups(zone), ()
         except StoreUnavailableError as error:
             if zone is not None or isinstance(error, StoreTimedOutError):
                 raise
-            own = dict.fromkeys((self.config.zone, *self.config.read_zones))
+            if error.listed:
+                return group_state.groups_among(error.listed), (f"left out: {error}",)
             try:
-                groups = tuple(group for each in own for group in self.groups(each))
+                groups = tuple(group for each in self.zones for group in self.groups(each))
             except StoreUnavailableError:
                 raise error from None
-            return groups, (f"zones but {', '.join(own)}: left out, {error}",)
+            return groups, (f"zones but {', '.join(self.zones)}: left out, {error}",)
 
     def compactor(self, group: Group) -> Compactor:
         """Raises ConfigError without a key that the zone trusts: its HEAD would be refused."""
@@ -104,16 +114,12 @@ def open_cache_admin(settings: Settings) -> CacheAdmin:
     ConfigError."""
     whole, root = _config(settings)
     config = whole.cache
-    try:
-        keys = TrustedKeys(config.trusted_keys)
-    except BadKeyError as error:
-        raise ConfigError(f"cache.trusted-keys: {error}.") from error
     return CacheAdmin(
         config=config,
         is_compiled=may_compile(whole.targets),
         root=root,
         store=open_shared_store(config, root=root),
-        keys=keys,
+        keys=TrustedKeys(config.trusted_keys),
         signer=signing_key(),
     )
 

@@ -23,9 +23,7 @@ from tunegate.tune.revalidation import Challenge, Revalidated, challenges, reval
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 from tunegate_cache.format.names import zone_problem
-from tunegate_cache.format.records import (
-    TuningRecord,
-)
+from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -45,7 +43,7 @@ def run_pull(options: cache.PullOptions) -> int:
     admin = open_cache_admin(settings)
     with answering(admin.config):
         total = Copied()
-        for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
+        for zone in admin.zones:
             for group in admin.groups(zone):
                 destination = _Destination(options.directory)
                 copied = pull(admin.store, destination, group, admin.keys, admin.signer)
@@ -88,8 +86,8 @@ def run_push(options: cache.PushOptions) -> int:
         total = push(
             source,
             admin.store,
-            from_zone=admin.config.zone,
-            zone=admin.config.zone,
+            admin.config.zone,
+            keys=admin.keys,
             signer=admin.signer,
             # What was delivered need not wait any longer. A directory is the user's, and stays.
             are_moved=directory is None,
@@ -104,6 +102,7 @@ def _finish(settings: Settings, source: str, destination: str, total: Copied) ->
         what = (
             f"{plural(total.objects, 'object')}, {plural(total.records, 'record')}, "
             f"{plural(total.size_bytes, 'byte')}"
+            + (f", without {plural(total.revoked, 'revoked record')}" if total.revoked else "")
         )
         show_lines([f"{what}: {source} to {destination}", *total.problems])
     return UNFIT if total.problems else PASS

@@ -23,7 +23,7 @@ from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.system.machine.health import HealthCheck
 from tunegate.wording import plural
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.maintenance.summary import GroupSummary, summary
+from tunegate_cache.maintenance.summary import GroupSummary
 from tunegate_cache.stores.conformance import GuaranteeResult, probe
 from tunegate_cache.stores.store import AccessDeniedError, StoreUnavailableError
 
@@ -45,10 +45,8 @@ def run_doctor(options: CacheOptions) -> int:
     admin = open_cache_admin(settings)
     checks, steps = _diagnosis(admin)
     if settings.as_json:
-        diagnosis = CacheDiagnosis(
-            location=admin.location, checks=tuple(checks), next_steps=tuple(steps)
-        )
-        write_json(diagnosis)
+        found = tuple(checks), tuple(steps)
+        write_json(CacheDiagnosis(location=admin.location, checks=found[0], next_steps=found[1]))
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
         show_table(admin.location, ("check", "", "detail"), rows)
@@ -59,21 +57,19 @@ def run_doctor(options: CacheOptions) -> int:
 def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     config = admin.config
     try:
-        summaries, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
+        summaries, unread = admin.summaries()
     except StoreUnavailableError as error:
         return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin, error))
-    zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
     records = sum(row.records for row in summaries)
-    checks = [
-        HealthCheck(
-            "reads",
-            ok=True,
-            detail=f"{plural(records, 'record')} in {plural(len(summaries), 'group')}",
-        )
-    ]
+    detail = f"{plural(records, 'record')} in {plural(len(summaries), 'group')}"
+    checks = [HealthCheck("reads", ok=True, detail=detail)]
     checks += [HealthCheck("group", ok=False, detail=line) for line in unread]
-    checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
-    steps: list[str] = []
+    checks.append(
+        HealthCheck(
+            "zones", ok=True, detail=f"writes {config.zone}, reads {', '.join(admin.zones)}"
+        )
+    )
+    steps = ["let this user read what is left out, or delete it"] if unread else []
     if config.mode == "rw":
         checks += _writing(admin, steps)
     else:
@@ -81,7 +77,9 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
         checks.append(HealthCheck("writes", ok=True, detail=detail))
     checks += _trust(admin, steps)
     checks += _local(admin, steps)
-    return checks, [*steps, *_upkeep(admin, summaries)]
+    return checks, [*steps, *_upkeep(admin, summaries)] or [
+        "nothing: the cache is in use and in order"
+    ]
 
 
 def _unreachable(admin: CacheAdmin, error: StoreUnavailableError) -> Iterator[str]:
@@ -153,25 +151,20 @@ def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         yield HealthCheck("signing key", ok=False, detail=detail)
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
         return
-    yield HealthCheck(
-        "signing key",
-        ok=True,
-        detail="none: records of anyone who may write to the store count",
-    )
+    count = "signed ones" if must_sign else "records of anyone who may write to the store"
+    yield HealthCheck("signing key", ok=True, detail=f"none: {count} count")
 
 
 def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     waiting = count_undelivered(admin.config, root=admin.root)
     if waiting:
-        yield HealthCheck(
-            "waiting here", ok=True, detail=f"not delivered yet: {plural(waiting, 'segment')}"
-        )
-        steps.append("the next run delivers them")
+        detail = f"not delivered yet: {plural(waiting, 'segment')}"
+        yield HealthCheck("waiting here", ok=True, detail=detail)
+        steps.append("run tunegate cache push, which delivers them")
     pins = read_pins(admin.root)
     if pins:
-        yield HealthCheck(
-            "pin", ok=True, detail=f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}"
-        )
+        detail = f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}"
+        yield HealthCheck("pin", ok=True, detail=detail)
 
 
 def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:
@@ -184,13 +177,10 @@ def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
         return
-    has_damage = any(row.corrupt or row.refused for row in groups)
-    if has_damage:
-        yield "some objects cannot be read: tunegate cache fsck says which"
+    if any(row.corrupt or row.refused for row in groups):
+        yield "some objects cannot be used: tunegate cache fsck says which"
     if any(row.segments > _MANY_SEGMENTS for row in groups):
         yield "many segments stand alone: run tunegate cache compact, best on a schedule"
-    elif not has_damage:
-        yield "nothing: the cache is in use and in order"
 
 
 def _setting(admin: CacheAdmin) -> str:

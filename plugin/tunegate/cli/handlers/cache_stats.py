@@ -18,7 +18,7 @@ from tunegate.report.history import cost_sum
 from tunegate.report.units import duration, money, share
 from tunegate.system.cache.history_log import read_history
 from tunegate.wording import plural
-from tunegate_cache.maintenance.summary import GroupSummary, summary
+from tunegate_cache.maintenance.summary import GroupSummary
 
 _RUNS = 500
 _DIGITS, _LONGEST = 8, 60
@@ -47,7 +47,7 @@ def run(options: CacheOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        contents, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
+        contents, unread = admin.summaries()
         entries = read_history(admin.store, admin.config.zone, _RUNS, int(time.time())).entries
     statistics = Statistics(
         location=admin.location,

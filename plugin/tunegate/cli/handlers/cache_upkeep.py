@@ -142,39 +142,39 @@ def check(options: cache.FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        zone = settings.overrides.get("cache.zone")
-        flaws_before, unread, group_count = _flaws(admin, zone)
-        repairs = repair(admin, flaws_before) if options.repair else ()
-        flaws_after = _flaws(admin, zone)[0] if options.repair else flaws_before
+        groups, unread = admin.of_each_group(
+            settings.overrides.get("cache.zone"),
+            lambda group: _inspect(admin, group, is_repaired=options.repair),
+        )
+    whole = Inspection(
+        found=tuple(flaw for each in groups for flaw in each.found),
+        repairs=tuple(done for each in groups for done in each.repairs),
+        left=tuple(flaw for each in groups for flaw in each.left),
+        unread=unread,
+    )
     if settings.as_json:
-        write_json(Inspection(found=flaws_before, repairs=repairs, left=flaws_after, unread=unread))
+        write_json(whole)
     else:
         show_lines(unread)
-        if flaws_after or not unread:
-            _show(
-                admin.location,
-                flaws_after,
-                repairs=len(set(flaws_before) - set(flaws_after)),
-                repair=options.repair,
-                groups=group_count,
-            )
-    return UNFIT if flaws_after or unread else PASS
+        if whole.left or not unread:
+            _show(admin.location, whole, repair=options.repair, groups=len(groups))
+    return UNFIT if whole.left or unread else PASS
 
 
-def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...], int]:
-    """Returns the flaws, a line for each group that cannot be read, and the number of those that
-    can."""
-    flaws_of_groups, unread = admin.of_each_group(
-        zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
+def _inspect(admin: CacheAdmin, group: Group, *, is_repaired: bool) -> Inspection:
+    found = tuple(flaws(admin.store, group, admin.keys))
+    if not (found and is_repaired):
+        return Inspection(found=found, repairs=(), left=found)
+    repairs = (repair(admin, group, found),)
+    return Inspection(
+        found=found, repairs=repairs, left=tuple(flaws(admin.store, group, admin.keys))
     )
-    flaws_found = tuple(flaw for group in flaws_of_groups for flaw in group)
-    return flaws_found, unread, len(flaws_of_groups)
 
 
-def repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
-    """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
-    compaction restores the rest from the archives. Raises EnvironmentUnfitError if a store, or a
-    gateway before it, damages whatever it returns: what is stored may be whole."""
+def repair(admin: CacheAdmin, group: Group, flaws: tuple[Flaw, ...]) -> Compaction:
+    """Deletes segments that the store returns damaged, and compacts the group: that restores the
+    rest from the archives. Raises EnvironmentUnfitError if a store, or a gateway before it, damages
+    whatever it returns: what is stored may be whole."""
     broken = list(broken_segments(list(flaws)))
     problem = reading_problem(admin.store) if broken else ""
     if problem:
@@ -183,13 +183,15 @@ def repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]
             "Run tunegate cache probe."
         )
         raise EnvironmentUnfitError(message)
-    compactors = [admin.compactor(group) for group in dict.fromkeys(flaw.group for flaw in flaws)]
+    compactor = admin.compactor(group)
     for name in broken:
         admin.store.delete(name)
-    return tuple(compactor.run(rebuild=True) for compactor in compactors)
+    return compactor.run(rebuild=True)
 
 
-def _show(url: str, flaws: tuple[Flaw, ...], *, repairs: int, repair: bool, groups: int) -> None:
+def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> None:
+    flaws = inspection.left
+    repairs = len(set(inspection.found) - set(flaws))
     if flaws:
         show_table(
             url,
@@ -289,7 +291,7 @@ def pin(options: cache.PinOptions) -> int:
     with answering(admin.config):
         pins = tuple(_pins(admin))
     if not pins:
-        zones = ", ".join(_zones(admin))
+        zones = ", ".join(admin.zones)
         message = (
             f"nothing to pin in zone {zones} of {admin.location}. "
             "Run tunegate cache compact first, and before it, if the zone is empty, tunegate warm."
@@ -307,22 +309,15 @@ def pin(options: cache.PinOptions) -> int:
     return PASS
 
 
-def _zones(admin: CacheAdmin) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((admin.config.zone, *admin.config.read_zones)))
-
-
 def _pins(admin: CacheAdmin) -> list[Pin]:
     pins = []
-    for zone in _zones(admin):
+    for zone in admin.zones:
         for group in admin.groups(zone):
-            head = group_state.current_head(admin.store, group, admin.keys).head
-            if head is not None:
-                pins.append(
-                    Pin(
-                        zone=group.zone,
-                        target=group.target,
-                        version=head.version,
-                        index=head.snapshot.index,
-                    )
-                )
+            current = group_state.current_head(admin.store, group, admin.keys)
+            if current.problem:
+                advice = "" if current.is_later else ". Run tunegate cache fsck --repair"
+                raise EnvironmentUnfitError(f"{group.head}: {current.problem}{advice}.")
+            if current.head is not None:
+                version, index = current.head.version, current.head.snapshot.index
+                pins.append(Pin(zone=zone, target=group.target, version=version, index=index))
     return pins

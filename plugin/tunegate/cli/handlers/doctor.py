@@ -285,13 +285,16 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
     yield ""
     if not is_whole:
         yield f"-v shows each check{_and_more(diagnosis)}"
-    yield from doctor_checks.left_to_do(diagnosis.models)
+    left = tuple(doctor_checks.left_to_do(diagnosis.models))
+    yield from left
     wrong = dict.fromkeys(check.name for check in diagnosis.checks if not check.ok)
     worse = dict.fromkeys(check.name for check in diagnosis.checks if check.ok and check.warns)
     if wrong:
         yield f"to mend: {', '.join(wrong)}"
+    elif worse:
+        yield f"All works; better with a look at: {', '.join(worse)}"
     else:
-        yield f"All works; better with a look at: {', '.join(worse)}" if worse else "All is well."
+        yield "All works." if left else "All is well."
 
 
 def _and_more(diagnosis: Diagnosis) -> str:
