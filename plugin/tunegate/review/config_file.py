@@ -8,7 +8,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import yaml
@@ -27,7 +26,7 @@ from tunegate.config import (
 )
 from tunegate.errors import ConfigError, ConfigKey, config_error
 from tunegate.known_extras import GROUPS, missing
-from tunegate.review.config_problems import problem_of
+from tunegate.review.config_problems import KeyProblem, problem_of
 from tunegate.review.globs import VERSION
 from tunegate.review.model_settings import values_of
 from tunegate.system.git.repository import GitRepository
@@ -187,14 +186,7 @@ _SHOWN = 5
 """The most names that a message lists: a head may have thousands."""
 
 
-class EntryProblem(NamedTuple):
-    """A key of the file, and its problem."""
-
-    key: str
-    text: str
-
-
-def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[EntryProblem]:
+def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[KeyProblem]:
     """Yields every problem of every entry, in the order of the file. A merged entry may ask for a
     model without a profile beside its profiles, because base and head need not both have
     profiles."""
@@ -203,7 +195,7 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
         at = f"models[{number}]"
         if entry.path.count(VERSION) > 1:
             text = f"models: {entry.path}: {VERSION} stands twice. Write it once."
-            yield EntryProblem(f"{at}.path", text)
+            yield KeyProblem(f"{at}.path", text)
         yield from _of_targets(entry, at, target_names)
         yield from _of_values(entry.inputs, at, entry.path)
         yield from _of_metric(entry, at)
@@ -213,15 +205,15 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
             yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
 
 
-def _of_targets(entry: ModelConfig, at: str, targets: Collection[str]) -> Iterator[EntryProblem]:
+def _of_targets(entry: ModelConfig, at: str, targets: Collection[str]) -> Iterator[KeyProblem]:
     names = ", ".join([*targets][:_SHOWN])
     for name in entry.targets:
         if name not in targets:
             text = f'models: {entry.path}: unknown target "{name}". Known: {names}.'
-            yield EntryProblem(f"{at}.targets", text)
+            yield KeyProblem(f"{at}.targets", text)
 
 
-def _of_metric(entry: ModelConfig, at: str) -> Iterator[EntryProblem]:
+def _of_metric(entry: ModelConfig, at: str) -> Iterator[KeyProblem]:
     metric = None if entry.accuracy == "same" else entry.accuracy.metric_command
     if metric is None:
         return
@@ -233,13 +225,13 @@ def _of_metric(entry: ModelConfig, at: str) -> Iterator[EntryProblem]:
         problem = "" if words else "is empty. Write a program and its arguments"
     if problem:
         key = f"{at}.accuracy.metric-command.run"
-        yield EntryProblem(key, f"models: {entry.path}: accuracy.metric-command.run {problem}.")
+        yield KeyProblem(key, f"models: {entry.path}: accuracy.metric-command.run {problem}.")
 
 
-def _of_profile_name(name: str, at: str, path: str) -> Iterator[EntryProblem]:
+def _of_profile_name(name: str, at: str, path: str) -> Iterator[KeyProblem]:
     problem = _name_problem(name)
     if problem:
-        yield EntryProblem(f"{at}.profiles", f"models: {path}: profiles: {problem}.")
+        yield KeyProblem(f"{at}.profiles", f"models: {path}: profiles: {problem}.")
 
 
 def _name_problem(name: str) -> str:
@@ -252,12 +244,12 @@ def _name_problem(name: str) -> str:
     return ""
 
 
-def _of_values(inputs: Inputs, at: str, path: str) -> Iterator[EntryProblem]:
+def _of_values(inputs: Inputs, at: str, path: str) -> Iterator[KeyProblem]:
     for name, values in values_of(inputs).items():
         problem = _form_problem(values)
         if problem:
             text = f"models: {path}: inputs.{name}.values: {problem}."
-            yield EntryProblem(f"{at}.inputs.{name}.values", text)
+            yield KeyProblem(f"{at}.inputs.{name}.values", text)
 
 
 def _form_problem(values: ValuesConfig) -> str:
