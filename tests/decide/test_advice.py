@@ -208,7 +208,7 @@ def test_an_error_of_a_device_asks_for_no_other_export(reason: str, said: str) -
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("no-baseline", "Name another revision with --base"),
+        ("no-baseline", "Compare with another model or revision"),
         ("unfit", "a runner with nothing else on it"),
         ("budget-spent", "2 of 10 tasks unfinished"),
         ("cache-down", "s3://acme-ml-cache/tunegate was not reachable: 10 tasks counted as misses"),

@@ -431,8 +431,8 @@ def _is_settled(requested: protocol.AskedRevisions, choice: protocol.RevisionCho
 
 def _find_revisions(repository: GitRepository, choice: protocol.RevisionChoice) -> Revisions:
     match choice:
-        case protocol.MergeCommit(base_tip=base_tip, head_tip=head_tip):
-            return repository.merge_commit_revisions(base_tip, head_tip)
+        case protocol.MergeCommit(base_tip=base, head_tip=head, is_retargeted=is_retargeted):
+            return repository.merge_commit_revisions(base, head, is_exact=is_retargeted)
         case protocol.MergeBase(target=target):
             return repository.merge_base_revisions(target)
         case protocol.Push(

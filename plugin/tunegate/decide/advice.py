@@ -66,9 +66,8 @@ def _for_finding(
 ) -> Iterator[NextStep]:
     match finding.status:
         case "fail" if not any(difference.difference_ms > 0 for difference in finding.differences):
-            is_told = bool(finding.differences) or _has_timed_layers(finding, run)
-            why = "no single operator is slower" if is_told else "its layers were not timed"
-            yield on_cell(finding, f": {why}; compare the two graphs.")
+            if finding.differences or _has_timed_layers(finding, run):
+                yield on_cell(finding, ": no single operator is slower; compare the two graphs.")
         case "inconclusive":
             yield _for_undecided(finding, comparison, run)
         case "error":
@@ -78,15 +77,16 @@ def _for_finding(
         case "no-baseline":
             yield on_cell(
                 finding,
-                " has no base that can be run: its reason says why. Name another "
-                "revision with --base, or fetch more history for an older version of it.",
+                " has no base that can be run: its reason says why. Compare with another model or "
+                "revision; in a shallow checkout, fetch more history for an older one.",
             )
         case "pass" | "new" | "waived" | "fail" | "invalid-env":
             return
 
 
 def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
-    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == finding.cell)
+    cells = run.cells if run else ()
+    return any(any(each.task_ms.values()) for each in cells if each.cell == finding.cell)
 
 
 def _for_unfit(finding: Finding, comparison: Comparison | None) -> NextStep:

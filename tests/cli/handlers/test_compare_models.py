@@ -137,12 +137,17 @@ def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
     assert given.models[0].inputs == {"x": (2, 3)}
 
 
-def test_a_size_that_nobody_gave_names_the_option(model: Path) -> None:
+def test_a_size_that_nobody_gave_names_the_option_on_either_side(model: Path) -> None:
+    """A file elsewhere has no entry in tunegate.yaml."""
+    shape = [1, 3]
+    fixed = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": shape}, {"y": shape})
+    head = save(fixed, model.parents[1] / "head.onnx")
     (model.parents[1] / "tunegate.yaml").write_text("models: [{path: others/*.onnx}]\n")
-    with pytest.raises(ConfigError, match=r"m\.onnx: the shape of x is open.* --shape x=1,3,224"):
-        compare_models.comparison_config(
-            Settings(repository=model.parents[1]), "m.onnx", {}, [model]
-        )
+    for files in ([model], [head, model]):
+        with pytest.raises(ConfigError, match=r"m\.onnx: the shape of x is open.* --shape x=1,3"):
+            compare_models.comparison_config(
+                Settings(repository=model.parents[1]), "m.onnx", {}, files
+            )
 
 
 CONFIG = Config(

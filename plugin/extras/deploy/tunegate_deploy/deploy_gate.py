@@ -20,6 +20,7 @@ from tunegate.cli.handlers.compare_models import (
     comparison_config,
     models_report,
     pair_files,
+    require_sizes,
 )
 from tunegate.cli.handlers.reporting import finish
 from tunegate.cli.parse import suggestion
@@ -117,6 +118,9 @@ def _report(
     both = against(_side(base), _side(head))
     if isinstance(both, Artifacts):
         return artifacts_report(settings, config, built_sides(both.base, both.head), revisions, out)
+    for side in (both.base, both.head):
+        if isinstance(side, Model):
+            require_sizes(side.file, dict(options.shapes))
     return models_report(settings, config, both, pair_files(both, revisions), out)
 
 

@@ -78,8 +78,8 @@ def comparison_config(
         config = config_file.load_config(path)
     shapes_of_files = (_configured_shapes(config, file, settings.repository) for file in files)
     shapes = {**next(filter(None, shapes_of_files), {}), **shapes}
-    if files:
-        _require_sizes(files[0], shapes)
+    for file in files:
+        require_sizes(file, shapes)
     model = ModelConfig(path=literal(name), inputs=dict(shapes))
     config = Config(
         models=(model,),
@@ -105,7 +105,8 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
     return {} if resolution.mistakes else resolution.shapes
 
 
-def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ConfigError, with the option to give, for an open size of an ONNX file."""
     inputs = inputs_of_file(file) if file.is_file() else None
     resolution = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
     still_open = dict.fromkeys(
@@ -115,7 +116,7 @@ def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
         options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
         message = (
             f"{file.name}: the shape of {', '.join(still_open)} is open. Give all of it, such as "
-            f"{options}, or write it in tunegate.yaml."
+            f"{options}."
         )
         raise ConfigError(message)
 

@@ -13,24 +13,29 @@ _OF_A_MERGE = 2
 class GitEvents(GitHistory):
     """Finds base and head of an event, and checks that its commit is checked out."""
 
-    def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
+    def merge_commit_revisions(
+        self, base_tip: str, head_tip: str, *, is_exact: bool = False
+    ) -> Revisions:
         """Returns the revisions of a pull request with these tips: its merge commit against the
         first parent, which a shallow checkout lacks but the commit itself names.
 
         If the pull request's own head is checked out, against its merge base with the base branch's
-        tip. Raises RevisionError if something else is checked out.
+        tip. Raises RevisionError if something else is checked out. The first parent may be a later
+        commit of the base branch, unless `is_exact`.
         """
         head = self.require_pull_request(head_tip)
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        if parent == head_tip or not fetch.is_ancestor(self._git, base_tip, parent):
-            message = (
-                f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
-                f"names. Start it again; an old pull request needs the whole history."
-            )
-            raise RevisionError(message)
-        return Revisions(base=parent, head=head, reason="first parent of the merge commit")
+        is_of_base = parent == base_tip if is_exact else fetch.is_ancestor(self._git, base_tip, parent)
+        if is_of_base and parent != head_tip:
+            return Revisions(base=parent, head=head, reason="first parent of the merge commit")
+        message = (
+            f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event names. "
+            f"Push again, or close the pull request and open it again; an old one needs the whole "
+            f"history."
+        )
+        raise RevisionError(message)
 
     def require_pull_request(self, tip: str) -> str:
         """Returns the checked out commit. Raises RevisionError if it does not belong to the pull
