@@ -61,7 +61,8 @@ def read(path: Path, kind: type[_Artifact], advice: str = _OF_A_STEP) -> _Artifa
     except FileNotFoundError as error:
         raise ArtifactError(f"{path}: not found. {advice}") from error
     except (OSError, *NOT_JSON) as error:
-        message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
+        why = error.strerror if isinstance(error, OSError) else error
+        message = f"{path}: not a {kind.__name__} this version reads ({why}). Run the step again."
         raise ArtifactError(message) from error
     except AlteredError as error:
         message = f"{path}: not as tunegate wrote it. Run the step that writes it again."

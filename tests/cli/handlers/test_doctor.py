@@ -186,7 +186,7 @@ def test_names_in_a_checkout_are_text(tmp_path: Path, capsys: pytest.CaptureFixt
     assert doctor.run(DoctorOptions(common=Common(repository=workspace.root))) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert "w[/b]/tunegate.yaml" in shown
-    assert "Alliswell." in shown or "Allworks;betterwithalookat:load" in shown
+    assert "Alliswell." in shown or "Nothingisbroken.Lookat:load" in shown
     assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, verbose=True))) == 0
     assert "models/[tvm].onnx" in "".join(capsys.readouterr().out.split())
 

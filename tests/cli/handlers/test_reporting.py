@@ -160,7 +160,7 @@ def test_the_last_line_agrees_with_those_above_it_and_no_line_is_too_wide(
     assert capsys.readouterr().out.splitlines()[-1] == "All works."
     show_diagnosis(Diagnosis(checks=(slow, absent)), is_whole=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "All works; better with a look at: load"
+    assert lines[-1] == "Nothing is broken. Look at: load"
     assert max(map(len, lines)) <= 100
     assert [line.split() for line in lines if "openvino" in line] == [
         ["runtimes", "absent", "openvino:", "optional,", "not", "installed"]

@@ -292,7 +292,7 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
     if wrong:
         yield f"to mend: {', '.join(wrong)}"
     elif worse:
-        yield f"All works; better with a look at: {', '.join(worse)}"
+        yield f"Nothing is broken. Look at: {', '.join(worse)}"
     else:
         yield "All works." if left else "All is well."
 

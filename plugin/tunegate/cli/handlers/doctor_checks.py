@@ -425,7 +425,7 @@ def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[Heal
         f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
     ]
     detail = "; ".join(unread) or "every dynamic dimension has a size"
-    return (*broken, HealthCheck("shapes", ok=True, detail=detail))
+    return (*broken, HealthCheck("shapes", ok=True, warns=bool(unread), detail=detail))
 
 
 # The models that a configuration gates: their state, and what the cache knows about them.

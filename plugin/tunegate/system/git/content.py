@@ -424,7 +424,7 @@ _NOT_HAD = "git-lfs could not fetch it"
 def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> str:
     """Writes git-lfs's answer into a file. Returns why there is none, '' if there is."""
     if shutil.which("git-lfs") is None:
-        return "git-lfs is not installed"
+        return "git-lfs is not installed: do that first"
     server = git.text("config", "--get", _SERVER)
     if server is None and names_a_server(git):
         return f"{_OF_THE_CHECKOUT} names a server, which a change may choose: it is not asked"

@@ -22,6 +22,7 @@ from tunegate_deploy.model_sources.source_settings import SourceSettings
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(models):/")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_OTHER_DIGEST = re.compile(r"#(md5|sha\w*|blake\w*)=", re.IGNORECASE)
 _KINDS: dict[str, Callable[[str, SourceSettings], AddressedModel]] = {
     "https": HttpsFile,
     "http": HttpsFile,
@@ -65,5 +66,8 @@ def _split_digest(text: str) -> tuple[str, str]:
     address, mark, digest = text.partition("#sha256=")
     if mark and not _SHA256.fullmatch(digest):
         message = f"#sha256={unquote(digest)[:80]}: not 64 digits from 0 to 9 and a to f."
+        raise ConfigError(message)
+    if other := _OTHER_DIGEST.search(address):
+        message = f"{other[0]}: a model is pinned by #sha256= and 64 hexadecimal digits alone."
         raise ConfigError(message)
     return address, digest

@@ -28,7 +28,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
 _ABSENT = frozenset({404, 410})
-_FIRST_REFUSAL = 400
+_DONE = frozenset({200, 201, 202})
 _HOST = re.compile(r"[\w.:%-]+")
 
 
@@ -99,7 +99,7 @@ def require_success(answer: WebAnswer, address: str) -> None:
     if answer.status in _ABSENT:
         message = f"{address}: not there ({answer.status})."
         raise ConfigError(message)
-    if answer.status >= _FIRST_REFUSAL or answer.status in _REDIRECTS:
+    if answer.status not in _DONE:
         raise EnvironmentUnfitError(f"{address}: the server answered {answer.status}. Try again.")
 
 

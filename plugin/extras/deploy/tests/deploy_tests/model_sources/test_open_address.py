@@ -39,6 +39,7 @@ def test_a_digest_pins_any_address() -> None:
         ("https://[/m.onnx", "cannot be read"),
         ("https://example.com:99999/m.onnx", "cannot be read"),
         ("m.onnx#sha256=abc", "not 64 digits"),
+        ("m.onnx#sha512=abc", "pinned by #sha256= "),
         ("s3://bucket", "write s3://bucket/key"),
         ("oci://ghcr.io/acme/asr", "write oci://registry/repository:tag"),
         ("oci://ghcr.io/acme/asr@sha256:abc", "write oci://registry/repository:tag"),

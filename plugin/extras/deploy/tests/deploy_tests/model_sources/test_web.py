@@ -68,6 +68,9 @@ def test_a_redirect_leads_nowhere_else(target: str, kind: type[TunegateError]) -
         (401, ConfigError),
         (403, ConfigError),
         (404, ConfigError),
+        (204, EnvironmentUnfitError),
+        (206, EnvironmentUnfitError),
+        (304, EnvironmentUnfitError),
         (500, EnvironmentUnfitError),
     ],
 )
