@@ -41,11 +41,12 @@ _Revoked = tuple[Revocation, ...]
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """`records` counts those of segments, including objects that existed already; `revoked` records
-    stayed behind."""
+    stayed behind, and `untrusted` segments, which no trusted key has signed."""
 
     objects: int = 0
     records: int = 0
     revoked: int = 0
+    untrusted: int = 0
     size_bytes: int = 0
     problems: tuple[str, ...] = ()
 
@@ -77,7 +78,7 @@ def pull(
         object_names = [segment_name.name for segment_name in listing.fresh(current.head)]
         if current.head is not None:
             object_names += dict.fromkeys(current.head.referenced_objects(group))
-        copied = _copy(source, destination, object_names)
+        copied = _copy(source, destination, object_names, keys)
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
@@ -142,11 +143,22 @@ def _files(store: ObjectStore, archives: Iterable[str]) -> frozenset[str]:
     return frozenset(files)
 
 
-def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Iterable[str]) -> Copied:
+def _copy(
+    source: ObjectStore,
+    destination: MaintainedStore,
+    object_names: Iterable[str],
+    keys: TrustedKeys,
+) -> Copied:
+    """Copies objects. A segment that nobody trusts stays behind: a push from there would sign
+    it."""
     copied = Copied()
     for name in object_names:
         with suppress(ObjectNotFoundError):
             body = source.read(name)
+            of_segment = parse_segment(name)
+            if of_segment is not None and not segment.is_trusted(of_segment, body, keys):
+                copied = copied.plus(Copied(untrusted=1))
+                continue
             if segment.is_proven(name, body):  # else it would bar the whole one from the copy
                 destination.write(name, body)
                 copied = copied.plus(Copied(objects=1, size_bytes=len(body)))

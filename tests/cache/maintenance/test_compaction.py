@@ -708,6 +708,16 @@ def test_a_zone_gets_a_key_and_another_one_by_pushing_what_it_has(
         assert [place.best(name) for name in names] == [make_record(name) for name in names]
 
 
+def test_what_no_trusted_key_has_signed_is_not_pulled(tmp_path: Path, destination: Place) -> None:
+    """A push from the copy would sign it."""
+    place = Place(tmp_path, TrustedKeys({"main": (OURS.public, THEIRS.public)}))
+    place.publish(make_record("good"), signer=OURS)
+    place.publish(make_record("bad"), signer=THEIRS)
+    copied = pull(place.store, destination.store, MAIN, KEYS)
+    assert (copied.objects, copied.untrusted, copied.problems) == (1, 1, ())
+    assert destination.best("bad") is None
+
+
 @pytest.mark.parametrize("key", [THEIRS.key, ""])
 def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
     """Signed anew, records of a key that was revoked would count again; or only the copy has

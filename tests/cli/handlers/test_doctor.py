@@ -28,7 +28,7 @@ from tunegate.settings import Settings
 def test_an_empty_cache_is_led_to_its_first_run(shell: Shell) -> None:
     diagnosis = shell.cache("doctor")
     assert all(check["ok"] for check in diagnosis["checks"])
-    assert diagnosis["next_steps"][0].startswith("the cache is empty: put cache: {url:")
+    assert diagnosis["next_steps"][0].startswith("the cache is empty: have tunegate.yaml say")
     assert "tunegate warm" in diagnosis["next_steps"][1]
     assert "1. the cache is empty" in shell.shown("doctor")
     shell.configure("targets: [{name: cpu, runtime: onnxruntime}]\n")

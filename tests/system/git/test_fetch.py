@@ -235,7 +235,7 @@ def test_the_base_of_an_event_may_be_older_than_the_first_parent(origin: Checkou
     tip = commit_of(origin, "main")
     here = origin.job(origin.merge("topic"))
     assert GitEvents(here.path).merge_commit_revisions(named, head).base == tip
-    with pytest.raises(RevisionError, match="is not of the base .* Push again"):
+    with pytest.raises(RevisionError, match=r"is not of the base .* Push again"):
         GitEvents(here.path).merge_commit_revisions(named, head, is_exact=True)
 
 

@@ -445,8 +445,8 @@ def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
     assert str(raised.value) == (
-        f"{PATH} at HEAD: only its Git LFS pointer is here, and git-lfs is not installed: do that first. "
-        f"Run: git lfs fetch origin HEAD --include='{PATH}'"
+        f"{PATH} at HEAD: only its Git LFS pointer is here, and git-lfs is not installed: do that "
+        f"first. Run: git lfs fetch origin HEAD --include='{PATH}'"
     )
 
 

@@ -103,6 +103,7 @@ def _finish(settings: Settings, source: str, destination: str, total: Copied) ->
             f"{plural(total.objects, 'object')}, {plural(total.records, 'record')}, "
             f"{plural(total.size_bytes, 'byte')}"
             + (f", without {plural(total.revoked, 'revoked record')}" if total.revoked else "")
+            + (f", without {plural(total.untrusted, 'untrusted segment')}" * bool(total.untrusted))
         )
         show_lines([f"{what}: {source} to {destination}", *total.problems])
     return UNFIT if total.problems else PASS

@@ -144,7 +144,10 @@ def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         detail = f"signs with {admin.signer.key}: {admin.signer.public}"
         yield HealthCheck("signing key", ok=True, detail=detail)
         if not must_sign:
-            steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}")
+            steps.append(
+                f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}. Unsigned "
+                "records count no longer then: run tunegate cache pull DIR before, push DIR after"
+            )
         return
     if must_sign and admin.config.mode == "rw":
         detail = f"zone {zone} wants signatures and {VARIABLE} is no key of it"
@@ -172,7 +175,7 @@ def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str
         yield "nothing: no target compiles anything, so only the history of runs is kept here"
         return
     if not groups:
-        yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
+        yield f"the cache is empty: have tunegate.yaml say {_setting(admin)}, and commit it"
         yield "run tunegate warm on the default branch: what it learns is what pull requests find"
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"

@@ -205,7 +205,9 @@ def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> Non
     elif not flaws:
         show_lines([f"{url}: every object is there and intact"])
     elif not repair:
-        show_lines(["tunegate cache fsck --repair repairs what can be repaired"])
+        show_lines(
+            ["tunegate cache fsck --repair repairs all but unsigned segments, which count nowhere"]
+        )
 
 
 # `tunegate cache revoke`: stops trusting some records.

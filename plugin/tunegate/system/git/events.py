@@ -27,13 +27,15 @@ class GitEvents(GitHistory):
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        is_of_base = parent == base_tip if is_exact else fetch.is_ancestor(self._git, base_tip, parent)
+        is_of_base = parent == base_tip
+        if not is_exact:
+            is_of_base = fetch.is_ancestor(self._git, base_tip, parent)
         if is_of_base and parent != head_tip:
             return Revisions(base=parent, head=head, reason="first parent of the merge commit")
         message = (
-            f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event names. "
-            f"Push again, or close the pull request and open it again; an old one needs the whole "
-            f"history."
+            f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
+            "names. Push again, or close the pull request and open it again; an old one needs the "
+            "whole history."
         )
         raise RevisionError(message)
 
