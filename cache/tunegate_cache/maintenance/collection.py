@@ -5,7 +5,7 @@ Packs, indexes and archives are deleted if that HEAD has known them as unreferen
 `grace_seconds`: a compaction that made one can no longer refer to it, because HEAD has moved since.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -47,7 +47,13 @@ def collect(
         return Collection(group=group, segments=0, others=0, problems=problems)
     problems_found: list[str] = []
     segments = list(_archived_segments(store, group, listing, current.head, problems_found))
-    others = _long_unreferenced(group, listing, current.head, now - grace_seconds)
+    referenced = set(current.head.referenced_objects(group))
+    present = {*listing.packs, *listing.indexes, *listing.archives} - referenced
+    others = [
+        entry.name
+        for entry in current.head.unreferenced
+        if entry.since <= now - grace_seconds and entry.name in present
+    ]
     if not dry_run:
         for name in (*(segment_name.name for segment_name in segments), *others):
             store.delete(name)
@@ -72,13 +78,3 @@ def _archived_segments(
                     yield by_file.pop(name.file)
         except archive.CorruptArchiveError as error:
             problems.append(f"archive {digest[:16]}: {error}")
-
-
-def _long_unreferenced(group: Group, listing: Listing, head: Head, oldest: int) -> Sequence[str]:
-    referenced = set(head.referenced_objects(group))
-    present = {*listing.packs, *listing.indexes, *listing.archives}
-    return [
-        entry.name
-        for entry in head.unreferenced
-        if entry.since <= oldest and entry.name in present and entry.name not in referenced
-    ]

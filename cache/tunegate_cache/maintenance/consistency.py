@@ -55,14 +55,6 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
             )
 
 
-def broken_segments(flaws: list[Flaw]) -> Iterator[str]:
-    """Yields the names of segments whose content differs from their name: nothing of them is
-    usable."""
-    for flaw in flaws:
-        if flaw.kind == "segment" and "signed" not in flaw.what:
-            yield flaw.name
-
-
 def _archive_flaws(
     store: MaintainedStore, group: Group, head: Head, archived_names: set[str]
 ) -> Iterator[Flaw]:

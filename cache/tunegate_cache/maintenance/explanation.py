@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
+from tunegate_cache.format import pack
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.nearest import distance
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
@@ -50,14 +52,14 @@ class KnownGroup(msgspec.Struct, frozen=True):
     shapes: dict[str, WorkloadShape]
 
 
-def read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> KnownGroup:
-    """Reads a group. Lists first and reads HEAD then, as every reader does. Raises
-    StoreUnavailableError."""
+def read_group(store: ObjectStore, group: Group, keys: TrustedKeys, workload: str) -> KnownGroup:
+    """Reads a group, and of its snapshot the records of one workload. Lists first and reads HEAD
+    then, as every reader does. Raises StoreUnavailableError."""
     contents_of_group = KnownGroup(group, {}, {})
     listing = group_state.listing(store, group)
     current = group_state.current_head(store, group, keys)
     if current.head is not None:
-        _add_index(contents_of_group, store, current.head.snapshot.index)
+        _add_index(contents_of_group, store, current.head.snapshot.index, workload)
     for name in listing.fresh(current.head):
         try:
             contents = opened_segment(name, store.read(name.name), keys)
@@ -122,13 +124,20 @@ def _explain_known_workload(
     return None
 
 
-def _add_index(contents: KnownGroup, store: ObjectStore, digest: str) -> None:
+def _add_index(contents: KnownGroup, store: ObjectStore, digest: str, workload: str) -> None:
     try:
         index = read_index(store, contents.group, digest)
     except CorruptIndexError:
         return
     for row in index.rows:
         contents.workloads[row.workload.hex()] = False
+    # The index does not tell a default schedule that won from failures.
+    if (number := index.block_of().get(workload)) is not None:
+        block = index.blocks[number]
+        with suppress(ObjectNotFoundError, pack.CorruptBlockError):
+            place = contents.group.content("pack", index.packs[block.pack])
+            found = pack.records(store.read_part(place, block.start, block.size), block)
+            _add_records(contents, (s.record for s in found if s.record.key.workload == workload))
     for skeleton, members in index.skeletons.items():
         for member in members:
             workload = index.rows[member.row].workload.hex()

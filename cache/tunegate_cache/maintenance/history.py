@@ -21,12 +21,6 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, StoreT
 _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 
 
-def append_history(store: ObjectStore, zone: str, lines: bytes, *, milliseconds: int) -> str:
-    """Stores one run's lines, and returns the object's name. Raises StoreUnavailableError, and
-    LinesTooLongError."""
-    return write_lines(store, _start(zone, milliseconds), lines)
-
-
 def history_name(zone: str, lines: bytes, *, milliseconds: int) -> str:
     """Returns the name of the object of one run's lines. Raises LinesTooLongError."""
     return lines_name(_start(zone, milliseconds), lines)

@@ -11,7 +11,7 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance import history
-from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
+from tunegate_cache.maintenance.consistency import Flaw, flaws
 from tunegate_cache.maintenance.explanation import Explanation, explain, read_group
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.protocol import group_state
@@ -74,13 +74,11 @@ def test_a_broken_segment_is_named(place: Place) -> None:
     name = spoil(place, "seg")
     (flaw,) = check(place)
     assert (flaw.kind, flaw.name) == ("segment", name)
-    assert list(broken_segments([flaw])) == [name]
 
 
 def test_a_segment_that_nobody_trusted_has_signed_is_not_broken(place: Place) -> None:
     unsigned = list(flaws(place.store, MAIN, KEYS))
     assert [flaw.kind for flaw in unsigned] == ["head", "segment", "segment", "segment"]
-    assert list(broken_segments(unsigned)) == []
 
 
 def test_an_archive_that_no_head_refers_to_is_told(place: Place) -> None:
@@ -96,23 +94,22 @@ ZONE = "main"
 def test_the_latest_runs_come_back_oldest_first(bucket: S3Store) -> None:
     """A name dated in the future pushes out none."""
     for at in (3, 1, 2, 86_401_000):
-        history.append_history(bucket, ZONE, b"run %d\n" % at, milliseconds=at)
+        history.write_lines(bucket, f"{history.prefix(ZONE)}{at:013d}", b"run %d\n" % at)
     assert [*history.recent_history(bucket, ZONE, 2, 0).values()] == [b"run 2\n", b"run 3\n"]
     assert history.recent_history(bucket, "rel", 2, 0) == {}
 
 
 def test_the_same_run_is_remembered_once(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    name = history.append_history(store, ZONE, b"x\n", milliseconds=1)
-    assert history.append_history(store, ZONE, b"x\n", milliseconds=1) == name
+    start = f"{history.prefix(ZONE)}{1:013d}"
+    name = history.write_lines(store, start, b"x\n")
+    assert history.write_lines(store, start, b"x\n") == name
     assert history.recent_history(store, ZONE, 10, 1) == {name: b"x\n"}
 
 
-def test_more_than_a_run_can_have_is_refused(tmp_path: Path) -> None:
+def test_more_than_a_run_can_have_is_refused() -> None:
     with pytest.raises(history.LinesTooLongError, match="at most"):
-        history.append_history(
-            FileStore(tmp_path), ZONE, b"x" * (history.MAX_LINES_BYTES + 1), milliseconds=1
-        )
+        history.history_name(ZONE, b"x" * (history.MAX_LINES_BYTES + 1), milliseconds=1)
 
 
 def test_lines_come_back_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -141,6 +138,7 @@ def explanation_place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     """A cache with one record of `w` and a failure of `f`, before or after a compaction."""
     explanation_place = Place(tmp_path)
     explanation_place.publish(make_record(), make_record("f", status="compile", run_nanoseconds=()))
+    explanation_place.publish(make_record("default", template="", decisions=()))
     if request.param == "a snapshot":
         explanation_place.archive()
     return explanation_place
@@ -155,13 +153,14 @@ def explained(
     own: Sequence[str] = (),
 ) -> Explanation:
     store = explanation_place.store
-    groups = [read_group(store, group, NOBODY) for group in group_state.groups(store)]
+    groups = [read_group(store, group, NOBODY, key.workload) for group in group_state.groups(store)]
     return explain(groups, zones, key, shape or make_shape("another"), own=own)
 
 
 def test_what_is_there_is_found(explanation_place: Place) -> None:
-    found = explained(explanation_place, make_key())
-    assert (found.differs, found.detail) == ("nothing", "there are records in zone main")
+    for name in ("w", "default"):
+        found = explained(explanation_place, make_key(name))
+        assert (found.differs, found.detail) == ("nothing", "there are records in zone main")
 
 
 def test_a_task_of_which_only_failures_are_known_says_so(explanation_place: Place) -> None:

@@ -11,7 +11,7 @@ from tests.support.history import history
 from tests.support.servers.black_hole import black_hole
 from tunegate.config import CacheConfig
 from tunegate.system.cache.history_log import ReadHistory, read_history, write_history
-from tunegate_cache.maintenance.history import append_history
+from tunegate_cache.maintenance.history import write_lines
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import StoreTimedOutError
@@ -50,12 +50,13 @@ def test_lines_that_are_none_of_ours_are_left_out(tmp_path: Path) -> None:
         + b"[" * 100_000
         + b'\n{"at": 1e999}\n\xff\n{"model": "\xe1"}\n'
     )
-    append_history(store, "main", lies, milliseconds=1)
+    write_lines(store, START, lies)
     write_history(store, CONFIG, history()[:1], 2, FileStore(tmp_path / "kept"))
     found = read_history(store, "main", 10, NOW)
     assert (len(found.entries), found.refused) == (1, 8)
 
 
+START = "ms1/z/main/history/0000000000001"
 OLD = (
     b'{"schema":1,"at":1780000000,"commit":"b81d3e5f7a9c1b3d5f7e9a1c3b5d7f9e1a3c5b7d",'
     b'"release":"v1.2.0","model":"models/squeezenet.onnx","target":"cpu","device":"AMD EPYC 7B13",'
@@ -67,7 +68,7 @@ OLD = (
 
 def test_a_line_of_the_first_version_is_still_read(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    append_history(store, "main", OLD + b"\n", milliseconds=1)
+    write_lines(store, START, OLD + b"\n")
     (entry,) = read_history(store, "main", 10, NOW).entries
     assert (entry.model, entry.head_ms, entry.trials) == ("models/squeezenet.onnx", 8.05, 64)
     assert (entry.repository, entry.change, entry.run_url, entry.cost) == ("", None, "", None)
@@ -101,7 +102,7 @@ def test_the_first_version_reads_what_it_knows_of_a_line_of_today() -> None:
 def test_a_line_beyond_the_limits_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
     store = FileStore(tmp_path)
     line = msgspec.json.encode({**msgspec.json.decode(OLD), **wrong})
-    append_history(store, "main", line + b"\n" + OLD + b"\n", milliseconds=1)
+    write_lines(store, START, line + b"\n" + OLD + b"\n")
     found = read_history(store, "main", 10, NOW)
     assert (len(found.entries), found.refused) == (1, 1)
 

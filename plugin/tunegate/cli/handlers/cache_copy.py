@@ -1,7 +1,7 @@
 """`tunegate cache pull`, `push` and `promote`: records on their way between places. The first two
 copy them as they are; a pull request's are measured again here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -54,6 +54,14 @@ def run_pull(options: cache.PullOptions) -> int:
 class _Destination(FileStore):
     """The directory of a copy. Its trouble is not the cache's."""
 
+    def read(self, name: str) -> bytes:
+        with _named_in_trouble():
+            return super().read(name)
+
+    def names(self, prefix: str) -> Sequence[str]:
+        with _named_in_trouble():
+            return super().names(prefix)
+
     def write(self, name: str, body: bytes) -> None:
         with _named_in_trouble():
             super().write(name, body)
@@ -68,7 +76,7 @@ def _named_in_trouble() -> Iterator[None]:
     try:
         yield
     except StoreUnavailableError as error:
-        message = f"the copy cannot be written ({error}). Make room, or name another directory."
+        message = f"the copy cannot be used ({error}). Make room, or name another directory."
         raise EnvironmentUnfitError(message) from error
 
 

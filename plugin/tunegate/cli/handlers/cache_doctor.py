@@ -77,9 +77,8 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
         checks.append(HealthCheck("writes", ok=True, detail=detail))
     checks += _trust(admin, steps)
     checks += _local(admin, steps)
-    return checks, [*steps, *_upkeep(admin, summaries)] or [
-        "nothing: the cache is in use and in order"
-    ]
+    steps += _upkeep(admin, summaries)
+    return checks, steps or ["nothing: the cache is in use and in order"]
 
 
 def _unreachable(admin: CacheAdmin, error: StoreUnavailableError) -> Iterator[str]:

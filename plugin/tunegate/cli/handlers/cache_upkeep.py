@@ -16,7 +16,7 @@ from tunegate_cache.format.names import Group
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction
-from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
+from tunegate_cache.maintenance.consistency import Flaw, flaws
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.conformance import reading_problem
 
@@ -175,7 +175,7 @@ def repair(admin: CacheAdmin, group: Group, flaws: tuple[Flaw, ...]) -> Compacti
     """Deletes segments that the store returns damaged, and compacts the group: that restores the
     rest from the archives. Raises EnvironmentUnfitError if a store, or a gateway before it, damages
     whatever it returns: what is stored may be whole."""
-    broken = list(broken_segments(list(flaws)))
+    broken = [flaw.name for flaw in flaws if flaw.kind == "segment" and "signed" not in flaw.what]
     problem = reading_problem(admin.store) if broken else ""
     if problem:
         message = (

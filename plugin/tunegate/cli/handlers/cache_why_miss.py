@@ -50,7 +50,7 @@ def run(options: WhyMissOptions) -> int:
     about = entry.task.key, entry.task.shape
     with answering(admin.config):
         groups, unread = admin.of_each_group(
-            None, lambda group: read_group(admin.store, group, admin.keys)
+            None, lambda group: read_group(admin.store, group, admin.keys, about[0].workload)
         )
     now = _explain_by_size(explain(groups, read_zones, *about, own=own), entry.task.attributes)
     report = Explained(

@@ -48,7 +48,7 @@ def write_history(
         return f"{problem} ({error})"
     waiting = {name: lines, **_waiting(spool, config.zone, milliseconds // 1000)}
     with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
-        history.append_history(spool, config.zone, lines, milliseconds=milliseconds)
+        spool.write(name, lines)
     answers = _deliver(store, spool, waiting)
     if name not in answers:
         return f"{problem} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
