@@ -38,6 +38,9 @@ class GitModelReader:
         self._repository = repository
         self._files = cache(self._list_files)
         self._attributes = cache(self._list_attributes)
+        self._stages = cache(self._read_stages)
+        self._directories = cache(repository.directories)
+        self._odd_entries = cache(self._list_odd_entries)
         self._named: dict[str, tuple[str, ...]] = {}
         self._outlines: dict[str, ModelOutline | None] = {}
         self._refused: dict[str, ModelError] = {}
@@ -59,7 +62,7 @@ class GitModelReader:
             ),
         ]
         versions += self._outputs(revision, versions)
-        trees = self._repository.directories(revision) if versions else {}
+        trees = self._directories(revision) if versions else {}
         beside = cache(partial(_digest_kept, self._stages(revision)))
         by_path = {
             version.path: _beside(version, trees, beside) for version in _each_once(versions)
@@ -103,17 +106,16 @@ class GitModelReader:
         return "" if entry is None else entry.blob
 
     def submodules(self, revision: str) -> Mapping[str, str]:
-        entries = self._files(revision).values()
-        return {entry.path: entry.blob for entry in entries if entry.kind == "submodule"}
+        odd = self._odd_entries(revision).values()
+        return {entry.path: entry.blob for entry in odd if entry.kind == "submodule"}
 
     def obstacle(self, revision: str, path: ModelPath) -> str:
-        entries = self._files(revision).values()
-        odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}
+        odd = self._odd_entries(revision)
         for each in (path, *map(str, PurePosixPath(path).parents)):
             if each in odd:
-                return f"{each} is a {'submodule' if odd[each] == 'submodule' else 'symbolic link'}"
-        is_directory = any(entry.path.startswith(f"{path}/") for entry in entries)
-        return f"{path} is a directory" if is_directory else ""
+                what = "submodule" if odd[each].kind == "submodule" else "symbolic link"
+                return f"{each} is a {what}"
+        return f"{path} is a directory" if path in self._directories(revision) else ""
 
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
         """Returns the version before and its age in commits, None if the file is new or the history
@@ -170,7 +172,7 @@ class GitModelReader:
             return None
         return _version(revision, path, "dvc", f"md5:{stages.directories[directory]}/{path}")
 
-    def _stages(self, revision: str) -> dvc.StageOutputs:
+    def _read_stages(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
         has_some = any(dvc.is_lock(path) or dvc.is_dvc_file(path) for path in self._files(revision))
         return self._repository.stage_outputs(revision) if has_some else dvc.StageOutputs()
@@ -194,6 +196,10 @@ class GitModelReader:
             blobs = entry.blob if other is None else f"{other.blob}+{entry.blob}"
             files[entry.path] = TreeEntry(entry.path, blobs, entry.kind)
         return files
+
+    def _list_odd_entries(self, revision: str) -> Mapping[str, TreeEntry]:
+        files = self._files(revision).items()
+        return {path: entry for path, entry in files if entry.kind != "file"}
 
     def _scan(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
         """Returns the content and its data files. Rejected content is read once: that may be
