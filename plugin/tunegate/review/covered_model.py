@@ -427,7 +427,7 @@ def names_in_head(
 def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
     """Matches inputs of the same type first, then those of the same rank."""
     new_names = dict[str, str]()
-    for kind_of in (_type_of, _rank):
+    for kind_of in (lambda value: (value.dtype, _rank(value)), _rank):
         matched_names = {*new_names.values()}
         unmatched_names = defaultdict[object, deque[str]](deque)
         for value in after:
@@ -441,10 +441,6 @@ def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> 
 
 def _rank(value: ModelInput) -> int | None:
     return len(value.dimensions) if value.is_ranked else None
-
-
-def _type_of(value: ModelInput) -> tuple[str, int | None]:
-    return value.dtype, _rank(value)
 
 
 def _rename_input(value: ModelInput, names: Mapping[str, str]) -> ModelInput:

@@ -202,7 +202,8 @@ class _Allowed:
         low, high = _higher(self._low, fact.low), _lower(self._high, fact.high)
         integers = tuple(value for value in fact.values if isinstance(value, int))
         values = _common_values(self._values, integers)
-        inside = tuple(value for value in values if _is_between(value, low, high))
+        high_enough = [value for value in values if low is None or value >= low]
+        inside = tuple(value for value in high_enough if high is None or value <= high)
         is_empty = low is not None and high is not None and low > high
         return self if is_empty or (values and not inside) else _Allowed(low, high, inside)
 
@@ -234,7 +235,3 @@ def _lower(first: int | None, other: float | None) -> int | None:
 def _common_values(first: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the common values, the first's if there are none."""
     return tuple(value for value in first if value in other) or first or other
-
-
-def _is_between(value: int, low: int | None, high: int | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)

@@ -56,7 +56,8 @@ def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
     is_whole = kind_of(dtype_named(tensor.dtype)) in "iu"
     numbers: dict[int, float] = {}
     for trace, sizes in uses:
-        for place, number in zip(_places(trace, count), _own_numbers(trace, sizes), strict=False):
+        numbers_here = sizes.numbers[trace.component or 0 :]  # where the input is put into them
+        for place, number in zip(_places(trace, count), numbers_here, strict=False):
             value = _of_input(number, trace, is_whole=is_whole)
             if value is not None:
                 numbers.setdefault(place, value)
@@ -79,11 +80,6 @@ def _sizes_met(tensor: TensorLike, flow: Dataflow) -> Iterator[tuple[Trace, Size
 def _places(trace: Trace, count: int) -> Sequence[int]:
     """Returns which numbers of the input the traced value has."""
     return trace.columns.indices if trace.columns is not None else range(count)
-
-
-def _own_numbers(trace: Trace, sizes: Sizes) -> Sequence[Number]:
-    """Returns the operand's numbers from the place at which the input is put into it."""
-    return sizes.numbers[trace.component or 0 :]
 
 
 def _of_input(number: Number, trace: Trace, *, is_whole: bool) -> float | None:

@@ -46,7 +46,8 @@ class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
 def precision_of(graph: onnx.GraphProto) -> ModelPrecision:
     """Returns the precision, without looking into data files."""
     narrow = _narrow_weights(graph)
-    if any(_is_quantizing(node.op_type) for node in graph.node):
+    operators = {node.op_type for node in graph.node}
+    if any(each.startswith(_QUANTIZING) or each.endswith("Integer") for each in operators):
         return ModelPrecision(tolerance=narrow, max_noise=_MAX_OF_QUANTIZED)
     return ModelPrecision(tolerance=narrow)
 
@@ -72,10 +73,6 @@ def _narrow_weights(graph: onnx.GraphProto) -> float:
         sizes[tensor.data_type] += math.prod(tensor.dims)
     (most, _), *_ = sizes.most_common(1) or [(0, 0)]
     return tolerance(_NARROW[most]) if most in _NARROW else 0.0
-
-
-def _is_quantizing(operator: str) -> bool:
-    return operator.startswith(_QUANTIZING) or operator.endswith("Integer")
 
 
 # Converts a model to float16, except for its inputs and outputs.

@@ -20,7 +20,7 @@ import yaml
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ModelError, UnreadModelError
 from tunegate.regular_files import opened_inside, read_regular
-from tunegate.system.git.dvc import StageOutput, cached_places
+from tunegate.system.git.dvc import OF_ONE_FILE, StageOutput, cached_places
 from tunegate.system.git.process import GitProcess, Writer
 from tunegate.system.strict_yaml import read_yaml
 
@@ -366,6 +366,10 @@ def is_odd_lfs_pointer(content: bytes) -> bool:
 def dvc_pointer(content: bytes, path: str) -> ContentPointer:
     """Returns the pointer in the DVC file of `path`. Raises ModelError if it does not mention this
     file."""
+    usual = OF_ONE_FILE.fullmatch(content)
+    if usual is not None and usual["path"].decode() == PurePosixPath(path).name:
+        size = None if usual["size"] is None else int(usual["size"])
+        return ContentPointer(usual["md5"].decode(), size, "md5" if usual["hash"] else "md5-text")
     out = _output(content, path)
     md5 = out.get("md5")
     if isinstance(md5, str) and md5.endswith(".dir"):

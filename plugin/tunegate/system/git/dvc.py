@@ -25,8 +25,9 @@ _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
 _DVC, _DIRECTORY, _MODEL = ".dvc", ".dir", ".onnx"
 _OUTPUTS = ("outs", "metrics", "plots")
 _TEMPLATE = re.compile(r"\$\{[^{}]*\}")
-_OF_ONE_FILE = re.compile(
-    rb"outs:\n- md5: [0-9a-f]{32}\n(?:  size: [0-9]+\n)?(?:  hash: md5\n)?  path: ([\w./-]+)\n"
+OF_ONE_FILE = re.compile(
+    rb"outs:\n- md5: (?P<md5>[0-9a-f]{32})\n(?:  size: (?P<size>[0-9]+)\n)?"
+    rb"(?P<hash>  hash: md5\n)?  path: (?P<path>[\w./-]+)\n"
 )
 """A DVC file as DVC writes it for one file. There may be thousands, and YAML is slow to read."""
 _ANY, _MAX_TEMPLATES = "${any}", 100
@@ -190,8 +191,8 @@ def _in_dvc_file(
     """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
     under its path."""
     own = dvc_file[: -len(_DVC)]
-    usual = _OF_ONE_FILE.fullmatch(content or b"")
-    if usual is not None and usual[1].decode(errors="replace") == posixpath.basename(own):
+    usual = OF_ONE_FILE.fullmatch(content or b"")
+    if usual is not None and usual["path"].decode(errors="replace") == posixpath.basename(own):
         return
     try:
         document = yaml.parse(content)
