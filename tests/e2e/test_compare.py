@@ -34,6 +34,12 @@ def test_a_name_with_brackets_keeps_its_shapes(workspace: Workspace) -> None:
     assert "no such input" in done.stderr
 
 
+@pytest.mark.parametrize("head", ["models/m.onnx", "onnxruntime:models/m.onnx"])
+def test_a_runtime_that_is_named_must_be_here(workspace: Workspace, head: str) -> None:
+    done = workspace.tunegate("compare", "tensorrt:models/m.onnx", head, code=2)
+    assert "target cpu: runtime tensorrt" in done.stderr
+
+
 def test_no_repository_is_needed(workspace: Workspace, tmp_path: Path) -> None:
     model = str(workspace.root / "models" / "m.onnx")
     lonely = tmp_path / "lonely"

@@ -47,13 +47,18 @@ def models_report(
     """Returns the report on two models, built with the cache's schedules: without a budget nothing
     is tuned. If both sides are one model it is not built, but a wrong configuration is still
     reported. Raises ConfigError, ModelError, EnvironmentUnfitError."""
-    fixed, runtimes = _fixed_sides(both), _named_runtimes(both)
+    fixed = _fixed_sides(both)
+    models = [side for side in (both.base, both.head) if isinstance(side, Model)]
+    named = tuple(sorted({m.runtime.partition("-")[0] for m in models if m.runtime}))
+    # A side without a name may run under any that is installed.
+    runtimes = named if all(model.runtime for model in models) else ()
     if fixed.runtimes:
         targets = tuple(msgspec.structs.replace(target, runtime=AUTO) for target in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
     revisions = pair.revisions(None, None)
     changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
-    require_installed(config, "run", runtimes=runtimes)
+    for required in dict.fromkeys((named, runtimes)):
+        require_installed(config, "run", runtimes=required)
     subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
     if is_one_model(both, pair):
         _require_inputs(changes, subject, out)
@@ -146,14 +151,6 @@ def _change(
         targets=tuple(target.name for target in config.targets),
         reason=" against ".join(sides),
     )
-
-
-def _named_runtimes(both: AgainstModel) -> tuple[RuntimeName, ...]:
-    """Returns the runtimes to build for, () for all. Runtimes that nobody named need not be
-    installed."""
-    models = [side for side in (both.base, both.head) if isinstance(side, Model)]
-    runtimes = {model.runtime.partition("-")[0] for model in models if model.runtime}
-    return tuple(sorted(runtimes)) if all(model.runtime for model in models) else ()
 
 
 def _fixed_sides(both: AgainstModel) -> Fixed:
