@@ -705,6 +705,7 @@ def test_a_zone_gets_a_key_and_another_one_by_pushing_what_it_has(
         place.archive()
         assert [place.best(name) for name in names] == [make_record(name) for name in names]
         place.compact(rebuild=True)
+        assert bool(list(flaws(store, MAIN, keys))) == (not is_collected)
         assert [place.best(name) for name in names] == [make_record(name) for name in names]
 
 
