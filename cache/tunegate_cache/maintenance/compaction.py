@@ -8,6 +8,7 @@ deleted here.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Head, Unreferenced
 from tunegate_cache.format.names import Group, SegmentName, parse_content
 from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation
+from tunegate_cache.format.segment import is_trusted
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
@@ -86,6 +88,7 @@ class Compactor:
         self._problems: list[str] = []
         self._lost: set[str] = set()
         self._unheld: set[str] = set()
+        self._repacked: list[str] = []
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
@@ -142,19 +145,32 @@ class Compactor:
         covers: tuple[str, ...] = ()
         if old is not None and not (self._add_snapshot(hot, old) and is_snapshot_usable):
             archives, covers = old.archives, old.covers
-        held = [self._add_archive(hot, digest) for digest in (*archives, *state.orphans)]
+        held = [self._add_archive(hot, digest) for digest in archives]
+        held += [self._add_archive(hot, digest, is_orphan=True) for digest in state.orphans]
         self._unheld = set(covers).difference(*held)
         return hot
 
     def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
-        """Returns the archives that no HEAD refers to, unless referenced archives have all their
-        content."""
+        """Returns the archives that no HEAD refers to, unless referenced archives have all of them
+        that counts."""
         digests = [content.digest for name in listing.archives if (content := parse_content(name))]
         unknown = [digest for digest in digests if old is None or digest not in old.archives]
         if not unknown or old is None:
             return tuple(unknown)
         archived_files = frozenset().union(*(self._files(digest) for digest in old.archives))
-        return tuple(digest for digest in unknown if not self._files(digest) <= archived_files)
+        return tuple(d for d in unknown if not self._trusted_files(d) <= archived_files)
+
+    def _trusted_files(self, digest: str) -> frozenset[str]:
+        """Returns the files of an archive's segments without those that no trusted key has signed:
+        whoever may write to the store may leave an archive there."""
+        if not self._keys.is_required(self._group.zone):
+            return self._files(digest)
+        files: set[str] = set()
+        with suppress(archive.CorruptArchiveError):
+            for name, body in read_archive(self._store, self._group, digest):
+                if is_trusted(name, body, self._keys):
+                    files.add(name.file)
+        return frozenset(files)
 
     def _files(self, digest: str) -> frozenset[str]:
         try:
@@ -172,17 +188,24 @@ class Compactor:
             return False
         return True
 
-    def _add_archive(self, hot: HotRecords, digest: str) -> list[str]:
-        """Adds an archive's records, and returns the files of its segments."""
-        files: list[str] = []
+    def _add_archive(self, hot: HotRecords, digest: str, *, is_orphan: bool = False) -> list[str]:
+        """Adds an archive's records, and returns the files of its segments. HEAD would vouch for an
+        orphan: what counts of one is packed anew if not all does."""
+        added: list[tuple[SegmentName, bytes]] = []
+        is_whole = True
         try:
             for name, body in read_archive(self._store, self._group, digest):
-                if self._add_segment(hot, name, body):
-                    files.append(name.file)
+                is_added = self._add_segment(hot, name, body)
+                is_whole = is_whole and is_added
+                if is_added:
+                    added.append((name, body))
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
-        return files
+        if is_orphan and not is_whole:
+            self._lost.add(digest)
+            self._repacked += [self._archive(added)] if added else []
+        return [name.file for name, _ in added]
 
     def _add_segment(self, hot: HotRecords, name: SegmentName, body: bytes) -> bool:
         contents = opened_segment(name, body, self._keys)
@@ -249,7 +272,7 @@ class Compactor:
             version=version,
             parent=state.current.digest,
             snapshot=snapshot,
-            archives=self._readable(old, (*state.orphans, *archives)),
+            archives=self._readable(old, (*state.orphans, *self._repacked, *archives)),
             covers=tuple(sorted({*files, *(set(old.covers if old else ()) & standing)})),
             revoked=hot.revoked,
             kept=kept,

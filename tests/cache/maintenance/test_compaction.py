@@ -719,6 +719,31 @@ def test_what_no_trusted_key_has_signed_is_not_pulled(tmp_path: Path, destinatio
     assert destination.best("bad") is None
 
 
+@pytest.mark.parametrize("is_head_lost", [False, True])
+def test_an_archive_that_was_planted_gives_a_signed_zone_what_it_trusts_alone(
+    tmp_path: Path, is_head_lost: bool
+) -> None:
+    """HEAD would vouch for the rest, and a push from a copy would sign it."""
+    place, planted = Place(tmp_path / "zone", KEYS, OURS), Place(tmp_path / "planted")
+    planted.publish(make_record("good"), signer=OURS)
+    planted.archive(make_record("bad"))
+    place.archive(make_record("a"))
+    (name,) = listing(planted.store, MAIN).archives
+    place.store.write(name, planted.store.read(name))
+    if is_head_lost:
+        place.store.delete(MAIN.head)
+    place.archive(make_record("b"))
+    assert place.compact().status == "nothing new"
+    copy, inner = Place(tmp_path / "copy", KEYS, OURS), Place(tmp_path / "inner", KEYS, OURS)
+    assert pull(place.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    push(copy.store, inner.store, "main", keys=KEYS, signer=OURS)
+    for each in (place, inner):
+        assert each.best("bad") is None
+        assert [each.best(name) for name in ("good", "a", "b")] == [
+            make_record(name) for name in ("good", "a", "b")
+        ]
+
+
 @pytest.mark.parametrize("key", [THEIRS.key, ""])
 def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
     """Signed anew, records of a key that was revoked would count again; or only the copy has
