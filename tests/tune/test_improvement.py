@@ -16,7 +16,7 @@ from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.tune import headroom, improvement, task_history
 from tunegate.tune.expected_time import is_shared, paying_sides
 from tunegate.tune.next_task import Work, roofline_gaps
-from tunegate.tune.revalidation import Challenge, challenges, results_of
+from tunegate.tune.revalidation import Challenge, challenges, result_of
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 
@@ -110,12 +110,12 @@ THEIRS, OURS, DEFAULT = schedule(1, 1.0), schedule(2, 2.0), make_record()
 STANDING = Challenge(task=TASK, challengers=(THEIRS,), incumbent=OURS)
 
 
-def measured(*records: TuningRecord, before_ms: float = 10.0) -> dict[object, TaskOutcome]:
-    return {TASK.key: make_outcome(records=records, before_ms=before_ms)}
+def measured(*records: TuningRecord, before_ms: float = 10.0) -> TaskOutcome:
+    return make_outcome(records=records, before_ms=before_ms)
 
 
 def status(*records: TuningRecord, before_ms: float = 10.0) -> str:
-    ((promotion, winner),) = results_of((STANDING,), measured(*records, before_ms=before_ms))  # type: ignore[arg-type]
+    promotion, winner = result_of(STANDING, measured(*records, before_ms=before_ms))
     assert (winner is not None) == (promotion.status == "taken")
     return promotion.status
 
@@ -148,13 +148,11 @@ def test_a_schedule_must_beat_what_main_has_and_no_schedule_at_all(
 def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> None:
     assert status(schedule(2, 2.0)) == "rejected"
     died = make_outcome(failures={"runtime": 2}, detail="the worker ended (SIGSEGV)", before_ms=9.0)
-    assert results_of((STANDING,), {TASK.key: died})[0][0].reason == (
-        "runtime: the worker ended (SIGSEGV)"
-    )
-    ((promotion, winner),) = results_of((STANDING,), {})
+    assert result_of(STANDING, died)[0].reason == "runtime: the worker ended (SIGSEGV)"
+    promotion, winner = result_of(STANDING, None)
     assert (promotion.status, winner) == ("not-measured", None)
-    stopped = {TASK.key: make_outcome(stopped="not-started")}
-    assert results_of((STANDING,), stopped)[0][0].status == "not-measured"
+    stopped = make_outcome(stopped="not-started")
+    assert result_of(STANDING, stopped)[0].status == "not-measured"
 
 
 @pytest.mark.parametrize(
@@ -164,10 +162,7 @@ def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> Non
 def test_a_claim_is_held_against_its_writer_only_on_the_same_kind_of_device(
     measured_ms: float, device: str, is_implausible: bool
 ) -> None:
-    ((promotion, _),) = results_of(
-        (STANDING,),
-        measured(schedule(1, measured_ms, device=device)),  # type: ignore[arg-type]
-    )
+    promotion, _ = result_of(STANDING, measured(schedule(1, measured_ms, device=device)))
     assert (promotion.claimed_ms, promotion.is_implausible) == (1.0, is_implausible)
     assert promotion.key == key_of("conv2d")
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.support import tuning_tasks
-from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
+from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds, make_context
+from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.builds import ErrorEstimate, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.inputs import ShapedModel
@@ -22,9 +23,14 @@ from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
 from tunegate.tune.outcomes import known_after, shippings, warmed_models
 from tunegate.tune.refit import adapt, nearest_factors
-from tunegate.tune.revalidation import Challenge, challenges, revalidate
+from tunegate.tune.revalidation import (
+    Challenge,
+    RevalidationStatus,
+    challenges,
+    revalidate,
+)
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
-from tunegate_cache.format.records import ExactHit, Miss
+from tunegate_cache.format.records import ExactHit, Miss, TuningRecord
 
 MODELS: ModelFiles = {("m.onnx", "head"): ShapedModel(Path("/m.onnx"), {})}
 
@@ -34,8 +40,9 @@ class Rechecking:
 
     notes = ()
 
-    def __init__(self) -> None:
+    def __init__(self, clock: HandClock | None = None) -> None:
         self.shards: list[Shard] = []
+        self.clock = clock or HandClock()
 
     def tune(self, shard: Shard, models: ModelFiles, publish: Publish) -> Iterator[TaskOutcome]:
         raise NotImplementedError
@@ -46,6 +53,7 @@ class Rechecking:
         for planned in shard.tasks:
             task, lookup = planned.resolved.task, planned.resolved.lookup
             records = lookup.records  # type: ignore[union-attr]  # what stands is a start
+            self.clock.now += 40
             yield replace(
                 tuning_tasks.make_outcome(records=records, before_ms=10.0),
                 key=task.key,
@@ -74,18 +82,59 @@ def standing(name: str, target: str) -> Challenge:
     )
 
 
+def outcome_of(
+    every: Sequence[Challenge], tuner: Rechecking, minutes: float | None = None
+) -> tuple[list[RevalidationStatus], list[TuningRecord], Lines]:
+    said, published = Lines(), list[TuningRecord]()
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        published.extend(records)
+        return True
+
+    context = make_context(Path(), said, tuner.clock)
+    results, are_published = revalidate(
+        every, MODELS, tuner, minutes, context=context, publish=publish
+    )
+    assert are_published
+    return [result.status for result in results], published, said
+
+
 def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_order() -> None:
     every = [standing("a", "cpu"), standing("b", "gpu"), standing("c", "cpu")]
-    tuner, said = Rechecking(), Lines()
-    found = revalidate(every, MODELS, tuner, None, said)
+    tuner = Rechecking()
+    results, published, said = outcome_of(every, tuner)
     assert [(shard.target, len(shard.tasks)) for shard in tuner.shards] == [("cpu", 2), ("gpu", 1)]
     assert said.steps == ["measure: 2 tasks on cpu", "measure: 1 task on gpu"]
-    assert [record for _, record in found] == [one.challengers[0] for one in every]
+    assert results == ["taken"] * 3
+    assert published == [every[at].challengers[0] for at in (0, 2, 1)]
+
+
+def test_all_targets_share_the_minutes() -> None:
+    every = [standing(name, name) for name in ("cpu", "gpu", "npu")]
+    tuner = Rechecking()
+    assert outcome_of(every, tuner, 1.0)[0] == ["taken", "taken", "not-measured"]
+    assert [shard.budget.seconds for shard in tuner.shards] == [60, 20]
+
+
+def test_the_winners_of_a_target_are_published_before_the_next_is_measured() -> None:
+    """A cancelled run keeps them. Later ones may be delivered where one was not."""
+    answers = iter([False, True])
+    clock, times = HandClock(), list[tuple[float, int]]()
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        times.append((clock.now, len(records)))
+        return next(answers)
+
+    every = [standing("a", "cpu"), standing("b", "gpu"), standing("c", "cpu")]
+    context = make_context(Path(), Lines(), clock)
+    tuner = Rechecking(clock)
+    found = revalidate(every, MODELS, tuner, None, context=context, publish=publish)
+    assert (times, found[1]) == ([(80, 2), (120, 1)], False)
 
 
 def test_where_nothing_stands_nothing_is_measured() -> None:
     tuner = Rechecking()
-    assert revalidate([], MODELS, tuner, 1.0, Lines()) == ()
+    assert outcome_of([], tuner, 1.0)[:2] == ([], [])
     assert tuner.shards == []
 
 
@@ -96,13 +145,11 @@ def test_that_the_default_schedule_won_is_promoted_where_the_zone_knows_nothing(
     won = replace(slower, template="", decisions=(), run_nanoseconds=(10_000_000,))
     theirs = {task.key: ExactHit((won, slower))}
     found = challenges([task], theirs, {})
-    ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
-    assert (result.status, record) == ("taken", won)
+    assert outcome_of(found, Rechecking())[:2] == (["taken"], [won])
     assert challenges([task], theirs, {task.key: ExactHit((won,))})[0].challengers == (slower,)
     faster = replace(slower, run_nanoseconds=(1_000_000,))
     found = challenges([task], {task.key: ExactHit((won, faster))}, {})
-    ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
-    assert (result.status, record) == ("taken", faster)
+    assert outcome_of(found, Rechecking())[:2] == (["taken"], [faster])
 
 
 RESOLVED = (

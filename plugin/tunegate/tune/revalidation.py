@@ -14,7 +14,8 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.models.export_models import ModelFiles
-from tunegate.ports import Progress, Tuner
+from tunegate.ports import Publish, Tuner
+from tunegate.tools import RunContext
 from tunegate.tune.claims import resume_point
 from tunegate.wording import plural
 from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
@@ -93,16 +94,10 @@ def revalidation_shard(
     )
 
 
-def results_of(
-    challenges: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
-) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
-    """Returns the result of every challenge, and the records to publish for those that won."""
-    return tuple(_result_of(c, outcomes.get(c.task.key)) for c in challenges)
-
-
-def _result_of(
+def result_of(
     challenge: Challenge, outcome: TaskOutcome | None
 ) -> tuple[Revalidated, TuningRecord | None]:
+    """Returns the result of a challenge, and the record to publish if it won."""
     claim = challenge.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
         return _build_revalidated(challenge, claim, "not-measured", None, outcome), None
@@ -188,13 +183,24 @@ def revalidate(
     models: ModelFiles,
     tuner: Tuner,
     minutes: float | None,
-    progress: Progress,
-) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
-    """Returns the result of every challenge, and the records to publish for those that won."""
-    seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
+    *,
+    context: RunContext,
+    publish: Publish,
+) -> tuple[tuple[Revalidated, ...], bool]:
+    """Returns the result of every challenge, and whether all winners were delivered. Those of a
+    target are published before the next is measured, so a cancelled run keeps them. All targets
+    together have these minutes."""
+    began, are_published = context.clock.monotonic(), True
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
     for target in dict.fromkeys(challenge.task.target for challenge in challenges):
+        used = context.clock.monotonic() - began
+        seconds = None if minutes is None else max(0.0, minutes * _SECONDS_PER_MINUTE - used)
+        if seconds == 0:
+            break
         shard = revalidation_shard(target, challenges, seconds)
-        progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {target}")
+        context.progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {target}")
         outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
-    return results_of(challenges, outcomes)
+        here = [c for c in challenges if c.task.target == target]
+        winners = [result_of(c, outcomes.get(c.task.key))[1] for c in here]
+        are_published &= publish([winner for winner in winners if winner is not None])
+    return tuple(result_of(c, outcomes.get(c.task.key))[0] for c in challenges), are_published

@@ -62,15 +62,14 @@ def run(options: ImportOptions) -> int:
     ):
         models = export_models(changes, tools.source)
         imported, standing = _challenges(changes, tools, models, database)
-        results = revalidate(
+        results, published = revalidate(
             standing,
             models.files,
             tools.tuner,
             project.config.budget.minutes,
-            tools.context.progress,
+            context=tools.context,
+            publish=lambda winners: tools.index.publish([*map(_signed_off, winners)]),
         )
-        winners = [_signed_off(record) for _, record in results if record is not None]
-        published = tools.index.publish(winners)
     found = Imports(
         directory=str(options.directory),
         zone=project.config.cache.zone,
@@ -78,7 +77,7 @@ def run(options: ImportOptions) -> int:
         refused=database.refused,
         fitting=len({schedule.number for schedule in imported}),
         published=published,
-        tasks=tuple(result for result, _ in results),
+        tasks=results,
     )
     if settings.as_json:
         write_json(found)

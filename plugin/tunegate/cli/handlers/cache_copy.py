@@ -150,18 +150,21 @@ def promote(options: cache.PromoteOptions) -> int:
     ):
         standing = _challenges_of_zone(project, changes, tools, options.from_zone)
         files = export_models(changes, tools.source).files
-        results = revalidate(
-            standing, files, tools.tuner, project.config.budget.minutes, tools.context.progress
+        results, is_published = revalidate(
+            standing,
+            files,
+            tools.tuner,
+            project.config.budget.minutes,
+            context=tools.context,
+            publish=lambda winners: tools.index.publish(
+                [_mark_promoted(record, options.from_zone) for record in winners]
+            ),
         )
-        winners = [
-            _mark_promoted(record, options.from_zone) for _, record in results if record is not None
-        ]
-        is_published = tools.index.publish(winners)
     promotions = Promotions(
         from_zone=options.from_zone,
         zone=project.config.cache.zone,
         published=is_published,
-        tasks=tuple(result for result, _ in results),
+        tasks=results,
     )
     if settings.as_json:
         write_json(promotions)
