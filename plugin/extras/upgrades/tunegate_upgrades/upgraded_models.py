@@ -54,8 +54,11 @@ def unmeasured_moves(
                 yield unmeasured_move(lock.head.path, name, old, new)
 
 
-_TOOLCHAIN = re.compile(r"apache-tvm.*|onnxruntime.*|openvino.*|tensorrt.*|nvidia-.+|cuda-.+")
-"""Packages that decide what runs, whether or not their runtime is installed here."""
+_TOOLCHAIN = re.compile(
+    r"(apache-tvm|tvm|mlc-ai|onnxruntime|ort-|openvino|tensorrt).*|(nvidia|cuda)-.+"
+)
+"""Packages that decide what runs, whether or not their runtime is installed here: some install
+over another, as ort-nightly does."""
 _MOST_TOLD, _OPEN = 6, "not pinned"
 
 

@@ -110,6 +110,7 @@ def test_a_head_that_takes_the_runtime_from_elsewhere_is_refused_by_name() -> No
             "",
         ),
         (lock(openvino="1"), lock(openvino="2"), "openvino 1 -> 2: no runtime here is gated", ""),
+        (lock(fast="1"), lock(fast="1", ort_nightly="2"), "ort-nightly none -> 2: no runtime", ""),
         (lock(fast="1", slow="1"), lock(slow="1"), "r.txt pins no fast any more", "r.txt: fast"),
     ],
 )

@@ -70,15 +70,8 @@ def read_recipe(text: str) -> ImageRecipe:
         images=images,
         unknown=tuple(image for image in images if "$" in image),
         installed=tuple(each for *_, installs in runs for each in installs),
-        others=tuple(
-            (number, line) for number, line, installs in runs if not installs and _is_other(line)
-        ),
+        others=tuple((number, line) for number, line, installs in runs if line and not installs),
     )
-
-
-def _is_other(line: str) -> bool:
-    """Returns whether it is none of the instructions that are read."""
-    return bool(line) and not (_FROM.fullmatch(line) or _ARG.fullmatch(line))
 
 
 def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
@@ -108,14 +101,23 @@ def _remedy(file: str) -> str:
 
 
 def changed_others(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if instructions that nobody reads changed: `curl` may bring a runtime."""
+    """Yields one line if instructions that nobody reads changed: `curl` may bring a runtime, and a
+    script reads an argument. Images and packages that changed are said elsewhere, with what they
+    come from."""
     before, after = ({line for _, line in side.others} for side in (base, head))
-    changed = [
-        f"{path}:{n}: {_word(line)} changed" for n, line in head.others if line not in before
-    ]
-    changed += [f"{path}: {_word(line)} is gone" for _, line in base.others if line not in after]
-    if changed:
-        yield f"{changed[0]} and is not read: the image is not built, so nothing in it is measured"
+    new = [(f"{path}:{n}:", line, "changed") for n, line in head.others if line not in before]
+    gone = [(f"{path}:", line, "is gone") for _, line in base.others if line not in after]
+    is_said = base.images != head.images or bool(changed_installs(base, head))
+    plain = [each for each in (*new, *gone) if not _is_source(each[1])]
+    for place, line, what in plain[:1] or (() if is_said else (*new, *gone)[:1]):
+        yield (
+            f"{place} {_word(line)} {what} and is not read: the image is not built, so nothing in "
+            "it is measured"
+        )
+
+
+def _is_source(line: str) -> bool:
+    return bool(_FROM.fullmatch(line) or _ARG.fullmatch(line))
 
 
 def _word(line: str) -> str:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate_upgrades.lock_files.dockerfile import Installed, changed_installs, read_recipe, unread
+from tunegate_upgrades.lock_files.dockerfile import (
+    Installed,
+    changed_installs,
+    changed_others,
+    read_recipe,
+    unread,
+)
 
 
 def test_images_are_told_without_stages_of_its_own_and_with_their_arguments() -> None:
@@ -72,6 +78,22 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
             "so compare two environments with tunegate compare --env"
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("FROM x\nARG ORT=1\nRUN ./get.sh", "FROM x\nARG ORT=2\nRUN ./get.sh", "ARG"),
+        ("FROM x AS a\nFROM y AS b\nFROM a", "FROM x AS a\nFROM y AS b\nFROM b", "FROM"),
+        ("ARG X=1\nFROM a:$X", "ARG X=2\nFROM a:$X", ""),
+        ("FROM x\nARG X=1\nRUN pip install a==$X", "FROM x\nARG X=2\nRUN pip install a==$X", ""),
+        ("ARG X=1\nFROM a:$X\nRUN b", "ARG X=2\nFROM a:$X\nRUN c", "RUN"),
+    ],
+    ids=["read by a script", "another stage", "the image", "a package", "both"],
+)
+def test_a_changed_line_of_which_nothing_else_tells_is_told(old: str, new: str, word: str) -> None:
+    words = [line.split()[1] for line in changed_others("D", read_recipe(old), read_recipe(new))]
+    assert words == ([word] if word else [])
 
 
 def test_packages_that_only_one_side_installs_changed() -> None:
