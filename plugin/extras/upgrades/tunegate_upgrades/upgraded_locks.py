@@ -14,7 +14,7 @@ from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
     ImageRecipe,
     changed_installs,
-    changed_others,
+    changed_lines,
     installed_compilers,
     read_recipe,
     unread,
@@ -149,7 +149,7 @@ def _image_changes(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[
         yield f"{path}: the packages that it installs changed, and were not measured: " + ", ".join(
             changed
         )
-    yield from changed_others(path, base, head)
+    yield from changed_lines(path, base, head)
 
 
 def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:

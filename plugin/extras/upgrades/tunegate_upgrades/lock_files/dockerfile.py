@@ -52,25 +52,25 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """`images` are its base images, with its arguments' defaults; `unknown` are images whose
-    argument has none. `installed` are the commands that install packages, `others` all other lines,
+    argument has none. `installed` are the commands that install packages, `lines` all instructions,
     each with its number."""
 
     images: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     installed: tuple[Installed, ...] = ()
-    others: tuple[tuple[int, str], ...] = ()
+    lines: tuple[tuple[int, str], ...] = ()
 
 
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
     lines = tuple(_logical_lines(text))
     images = tuple(_base_images(line for _, line in lines))
-    runs = [(number, line, [*_installs(number, line)]) for number, line in _filled_in(lines)]
+    filled_in = tuple((number, line) for number, line in _filled_in(lines) if line)
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
-        installed=tuple(each for *_, installs in runs for each in installs),
-        others=tuple((number, line) for number, line, installs in runs if line and not installs),
+        installed=tuple(each for number, line in filled_in for each in _installs(number, line)),
+        lines=filled_in,
     )
 
 
@@ -100,24 +100,30 @@ def _remedy(file: str) -> str:
     return "add the file to watch.files"
 
 
-def changed_others(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if instructions that nobody reads changed: `curl` may bring a runtime, and a
-    script reads an argument. Images and packages that changed are said elsewhere, with what they
-    come from."""
-    before, after = ({line for _, line in side.others} for side in (base, head))
-    new = [(f"{path}:{n}:", line, "changed") for n, line in head.others if line not in before]
-    gone = [(f"{path}:", line, "is gone") for _, line in base.others if line not in after]
-    is_said = base.images != head.images or bool(changed_installs(base, head))
-    plain = [each for each in (*new, *gone) if not _is_source(each[1])]
-    for place, line, what in plain[:1] or (() if is_said else (*new, *gone)[:1]):
+def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
+    """Yields one line if an instruction that nobody reads changed: `curl` may bring a runtime. If
+    neither image nor package changed, of any other: a script reads an argument, an index may have
+    another build, the last of two installations counts."""
+    before, after = ({line for _, line in side.lines} for side in (base, head))
+    changed = [(f"{path}:{n}:", line, "changed") for n, line in head.lines if line not in before]
+    changed += [(f"{path}:", line, "is gone") for _, line in base.lines if line not in after]
+    told = [each for each in changed if not _is_read(each[1])]
+    if not told and base.images == head.images and not changed_installs(base, head):
+        order = [line for _, line in base.lines]
+        told = changed or [
+            (f"{path}:{n}:", line, "moved")
+            for at, (n, line) in enumerate(head.lines)
+            if order[at : at + 1] != [line]
+        ]
+    for place, line, what in told[:1]:
         yield (
             f"{place} {_word(line)} {what} and is not read: the image is not built, so nothing in "
             "it is measured"
         )
 
 
-def _is_source(line: str) -> bool:
-    return bool(_FROM.fullmatch(line) or _ARG.fullmatch(line))
+def _is_read(line: str) -> bool:
+    return bool(_FROM.fullmatch(line) or _ARG.fullmatch(line) or [*_installs(0, line)])
 
 
 def _word(line: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from tunegate_upgrades.lock_files.dockerfile import (
     Installed,
     changed_installs,
-    changed_others,
+    changed_lines,
     read_recipe,
     unread,
 )
@@ -88,11 +88,19 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
         ("ARG X=1\nFROM a:$X", "ARG X=2\nFROM a:$X", ""),
         ("FROM x\nARG X=1\nRUN pip install a==$X", "FROM x\nARG X=2\nRUN pip install a==$X", ""),
         ("ARG X=1\nFROM a:$X\nRUN b", "ARG X=2\nFROM a:$X\nRUN c", "RUN"),
+        ("FROM x\nRUN pip install -i a b", "FROM x\nRUN pip install -i c b", "RUN"),
+        (
+            "RUN pip install a==1\nRUN pip install a==2",
+            "RUN pip install a==2\nRUN pip install a==1",
+            "RUN",
+        ),
+        ("RUN pip install a b\nRUN c", "RUN pip install a b\nRUN c\nRUN pip install a b", "RUN"),
+        ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b", ""),
     ],
-    ids=["read by a script", "another stage", "the image", "a package", "both"],
+    ids=["script", "stage", "image", "package", "both", "index", "order", "again", "comment"],
 )
 def test_a_changed_line_of_which_nothing_else_tells_is_told(old: str, new: str, word: str) -> None:
-    words = [line.split()[1] for line in changed_others("D", read_recipe(old), read_recipe(new))]
+    words = [line.split()[1] for line in changed_lines("D", read_recipe(old), read_recipe(new))]
     assert words == ([word] if word else [])
 
 
