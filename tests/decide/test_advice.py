@@ -194,10 +194,11 @@ def test_a_wrong_build_names_its_side_and_error() -> None:
     ("reason", "said"),
     [
         ("the compiler failed (CUDA: cudaErrorIllegalAddress (700))", "no fault of the model. Run"),
+        ("the compiler ended by SIGKILL on this model", "Run it again, with more memory"),
         ("operator NonZero is not supported", "export it differently"),
     ],
 )
-def test_an_error_of_a_device_asks_for_no_other_export(reason: str, said: str) -> None:
+def test_an_error_of_a_machine_asks_for_no_other_export(reason: str, said: str) -> None:
     candidate = CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason=reason)
     finding = parts.finding("error", "", runtimes=(candidate,))
     (step,) = next_steps(parts.verdict("error", 2, finding), [], None, [], None)

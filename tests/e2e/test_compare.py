@@ -119,5 +119,7 @@ def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
 @pytest.mark.parametrize(("head_ms", "code"), [(10, 0), (12, 1)])
 def test_two_commands_that_print_latencies(workspace: Workspace, head_ms: int, code: int) -> None:
     program = "import random; [print({} * random.gauss(1, 0.001)) for _ in range(9)]"
-    lines = [f'{sys.executable} -c "{program.format(ms)}"' for ms in (10, head_ms)]
-    workspace.tunegate("compare", "--commands", *lines, code=code)
+    lines = [f'{sys.executable} -c "{program.format(ms)}" tok-123456' for ms in (10, head_ms)]
+    workspace.tunegate("compare", "--commands", *lines, code=code, API_TOKEN="tok-123456")
+    for file in (workspace.root / ".tunegate").iterdir():
+        assert file.is_dir() or b"tok-123456" not in file.read_bytes()

@@ -114,6 +114,16 @@ def test_a_command_that_prints_nothing_has_no_latency() -> None:
     assert latencies_ms(program("print('INFO: loading nanodet'); print(1.5)")) == [1.5]
 
 
+@pytest.mark.parametrize("text", ["print('fast')", "print('1 s')", "exit('no tok-123456')", "1 +"])
+def test_a_message_about_a_command_has_no_secret_of_the_job(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "tok-123456")
+    with pytest.raises(MeasurementError, match=r"\*\*\*") as caught:
+        latencies_ms(f"{program(text)} --token tok-123456")
+    assert "tok-123456" not in str(caught.value)
+
+
 def test_a_launch_compares_medians_and_a_command_without_any_is_a_mistake(tmp_path: Path) -> None:
     base, head = tmp_path / "base", tmp_path / "head"
     lines = {base: program("print(10); print(11); print(12)"), head: program("print(22)")}

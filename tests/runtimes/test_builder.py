@@ -24,6 +24,7 @@ from tests.support.models.unusual import (
 from tests.support.present import present
 from tests.support.programs import run_program
 from tests.support.runtime_packages import WHOLE, RuntimePackages
+from tests.support.simulated.small_disk import mounted_disk
 from tests.support.small_onnx import (
     conv_model,
     matmul_model,
@@ -35,6 +36,7 @@ from tests.support.small_onnx import (
 )
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.inputs import Files, InputRule, Integers, KnownInputs, Uniform
+from tunegate.cli.unexpected import as_full_disk
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs import drawn_inputs
@@ -225,6 +227,15 @@ def test_what_is_built_and_what_it_is_compared_with_are_opened_once_each(
     job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / "b")
     handle_request(SavingBuilder(ONNX_RUNTIME, tmp_path / "one", seed=1)._request(job))
     assert opened == ["m.onnx", "model.onnx"]
+
+
+def test_a_model_is_not_to_blame_for_a_disk_that_is_full_when_it_is_built(tmp_path: Path) -> None:
+    file = save(conv_model(channels=64, out=64), tmp_path / "m.onnx")
+    with mounted_disk(tmp_path / "small") as place:
+        job = make_job(make_model(file, path="m.onnx", target=TARGET), place / "b")
+        with pytest.raises(EnvironmentUnfitError) as caught:
+            SavingBuilder(ONNX_RUNTIME, tmp_path / "scratch", seed=1).build([job])
+    assert str(as_full_disk(caught.value, [])).startswith(f"a disk is full, that of {place}")
 
 
 def test_a_model_without_an_end_is_told_as_too_slow_and_tried_by_no_other_runtime(

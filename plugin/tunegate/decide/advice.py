@@ -161,8 +161,11 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
                 before=f"The {side} build of ",
             )
     if finding.runtimes and not any(runtime.ships for runtime in finding.runtimes):
-        is_device = any(is_device_lost(runtime.reason) for runtime in finding.runtimes)
-        sentence = _AFTER_DEVICE_ERROR if is_device else _OTHER_MODEL
+        sentence = _OTHER_MODEL
+        if any(is_device_lost(runtime.reason) for runtime in finding.runtimes):
+            sentence = _AFTER_DEVICE_ERROR
+        elif any("SIGKILL" in runtime.reason for runtime in finding.runtimes):
+            sentence = _AFTER_KILL
         return on_cell(finding, sentence, before="No runtime runs ")
     return NextStep(("Models in error were not checked. Repair them, then run again.",))
 
@@ -170,6 +173,10 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
 _OTHER_MODEL = (
     ": do what its reasons ask for, export it differently, or take it out of models: in "
     "tunegate.yaml, which counts once it is merged."
+)
+_AFTER_KILL = (
+    ": something outside killed a build, most often for want of memory. Run it again, with more "
+    "memory or with nothing else on the machine."
 )
 _AFTER_DEVICE_ERROR = (
     f": the device ended a build with an error, which is no fault of the model. {RUN_DOCTOR}. If "

@@ -21,6 +21,7 @@ from tunegate.runtimes.runtime import Runtime
 from tunegate.system.clock import derive_seed
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.gpus import variables_for, visible_gpus
+from tunegate.system.output.directory import require_room
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_shares
@@ -165,6 +166,7 @@ class SavingBuilder:
         reply = talk.replies[0] if talk.replies else None
         error = self._error(job, talk)
         if error is not None:
+            require_room(job.directory.parent, error)
             shutil.rmtree(job.directory, ignore_errors=True)
         build = reply if isinstance(reply, WrittenBuild) else None
         return Build(

@@ -1,5 +1,6 @@
 """`tunegate compare A B`: gates one thing against another, without a repository."""
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.latency_commands import Commands
+from tunegate.redaction import redact, secrets_of
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -128,7 +130,8 @@ def compare_commands(settings: Settings, config: Config, base: str, head: str) -
     """Compares two command lines, run as they are, without a shell."""
     lines = {settings.out / "base": base, settings.out / "head": head}
     builds = _single_cell("command", "here", _command("base"), _command("head"))
-    changes = _changes(builds.cell, _named_revisions(base, head))
+    names = (redact(line, secrets_of(os.environ)) for line in (base, head))
+    changes = _changes(builds.cell, _named_revisions(*names))
     with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         with opened_gate_tools(

@@ -17,6 +17,7 @@ from tunegate.errors import ModelError
 from tunegate.models.seeded_inputs import error_seeds
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, ModelJob
 from tunegate.runtimes.tvm import compile_requests, finished_build
+from tunegate.system.output.directory import require_room
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune import compiler_protocol
@@ -180,7 +181,9 @@ class MetaScheduleCompiler:
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, compiler_protocol.Built):
             has_died = finished_build.has_died(talk.died or talk.replies[0])
-            return unbuilt(str(self._model_error(job.model.path, talk)), crashed=has_died)
+            reason = str(self._model_error(job.model.path, talk))
+            require_room(job.directory.parent, reason)
+            return unbuilt(reason, crashed=has_died)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
         build = self._taken.require_same_tasks(job, finished_build.finish_build(job, reply, later))
         if build.error is not None:

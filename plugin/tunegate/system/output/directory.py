@@ -4,6 +4,7 @@ A checkout's content must not lead elsewhere or pass for ours. So nothing in the
 link, be tracked by git, or have been there before us without our marker.
 """
 
+import errno
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tunegate.errors import OutputError
+from tunegate.errors import EnvironmentUnfitError, OutputError
 from tunegate.regular_files import read_regular, replace, working_tree
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.output import owned_directory
@@ -88,6 +89,18 @@ class OutputDirectory:
                     Path(directory, name).unlink(missing_ok=True)
             with suppress(OSError):  # it holds a log
                 Path(directory).rmdir()
+
+
+_NO_ROOM = os.strerror(errno.ENOSPC)
+_FULL_BYTES = 1024**2
+
+
+def require_room(directory: Path, error: str) -> None:
+    """Raises EnvironmentUnfitError if a build failed with this error on a full disk: its runtime
+    may say that the model is broken."""
+    is_full = directory.exists() and shutil.disk_usage(directory).free < _FULL_BYTES
+    if is_full or _NO_ROOM in error:
+        raise EnvironmentUnfitError(error) from OSError(errno.ENOSPC, _NO_ROOM, str(directory))
 
 
 def forget_verdict(path: Path, command: str) -> None:

@@ -16,6 +16,7 @@ from typing import IO, cast
 import msgspec
 
 from tunegate.errors import MeasurementError
+from tunegate.redaction import redact, secrets_of
 from tunegate.system.processes import interpreter
 from tunegate.system.processes.signals import raise_if_cancelled
 
@@ -50,9 +51,15 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
             _end(process, mark)
     if process.returncode != 0:
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
-        message = f"`{line}` exited with {process.returncode}: {last[0][:200]}"
+        said = redact(last[0], secrets_of(os.environ))[:200]
+        message = f"{shown(line)} exited with {process.returncode}: {said}"
         raise MeasurementError(message)
     return output
+
+
+def shown(line: str) -> str:
+    """Returns a command line for a message, without the job's secrets."""
+    return f"`{redact(line, secrets_of(os.environ))}`"
 
 
 def printed_number(word: str) -> float | None:
@@ -78,7 +85,7 @@ def _start(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        message = f"`{line}` cannot be run ({error})"
+        message = f"{shown(line)} cannot be run ({error})"
         raise MeasurementError(message) from error
 
 
@@ -119,7 +126,7 @@ def _read_output(
 
 
 def _endless(line: str, within: Surroundings) -> str:
-    return f"`{line}` did not end in {within.limit_seconds:.0f} s"
+    return f"{shown(line)} did not end in {within.limit_seconds:.0f} s"
 
 
 def _read_piece(
@@ -137,7 +144,7 @@ def _refuse_endless(
     if time.monotonic() >= until:
         raise MeasurementError(_endless(line, within))
     if any(len(text) > within.most_bytes for text in texts):
-        raise MeasurementError(f"`{line}` printed more than {within.most_bytes >> 20} MiB")
+        raise MeasurementError(f"{shown(line)} printed more than {within.most_bytes >> 20} MiB")
 
 
 def _end(process: subprocess.Popen[bytes], mark: Mapping[str, str]) -> None:
