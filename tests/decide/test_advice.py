@@ -195,12 +195,16 @@ def test_a_wrong_build_names_its_side_and_error() -> None:
     [
         ("the compiler failed (CUDA: cudaErrorIllegalAddress (700))", "no fault of the model. Run"),
         ("the compiler ended by SIGKILL on this model", "Run it again, with more memory"),
-        ("operator NonZero is not supported", "export it differently"),
+        ("operator NonZero is not supported", "try all runtimes: runtime: auto"),
+        ("operator NonZero is not supported by either", "export it differently"),
     ],
 )
-def test_an_error_of_a_machine_asks_for_no_other_export(reason: str, said: str) -> None:
+def test_what_to_do_where_no_runtime_runs_it_depends_on_why(reason: str, said: str) -> None:
     candidate = CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason=reason)
-    finding = parts.finding("error", "", runtimes=(candidate,))
+    others = (
+        (msgspec.structs.replace(candidate, candidate="onnxruntime"),) if "either" in reason else ()
+    )
+    finding = parts.finding("error", "", runtimes=(candidate, *others))
     (step,) = next_steps(parts.verdict("error", 2, finding), [], None, [], None)
     assert step.startswith("No runtime runs models/squeezenet.onnx on cpu: ")
     assert said in step

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tunegate.artifacts.builds import Cell, CellBuilds
+from tunegate.artifacts.candidates import REFERENCE
 from tunegate.artifacts.changes import path_of
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
@@ -166,12 +167,18 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
             sentence = _AFTER_DEVICE_ERROR
         elif any("SIGKILL" in runtime.reason for runtime in finding.runtimes):
             sentence = _AFTER_KILL
+        elif len(finding.runtimes) == 1 and finding.runtimes[0].candidate != REFERENCE:
+            sentence = _OTHER_RUNTIME
         return on_cell(finding, sentence, before="No runtime runs ")
     return NextStep(("Models in error were not checked. Repair them, then run again.",))
 
 
 _OTHER_MODEL = (
     ": do what its reasons ask for, export it differently, or take it out of models: in "
+    "tunegate.yaml, which counts once it is merged."
+)
+_OTHER_RUNTIME = (
+    ": do what its reasons ask for, or try all runtimes: runtime: auto under the target in "
     "tunegate.yaml, which counts once it is merged."
 )
 _AFTER_KILL = (

@@ -36,6 +36,7 @@ from tunegate_deploy.evidence.statement import checksums, make_statement
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 KEY_VARIABLE = "TUNEGATE_EVIDENCE_KEY"
+_OF_A_RUN = "tunegate run writes it. The verdict of compare names no commits, and cannot be signed."
 
 
 def run(options: AttestOptions) -> int:
@@ -45,7 +46,7 @@ def run(options: AttestOptions) -> int:
     out = options.settings.out
     refuse_tracked(out)  # a verdict that was committed is nobody's measurement
     verdict = artifact_io.read(out / "verdict.json", Verdict)
-    changes = artifact_io.read(out / "changes.json", ChangeSet)
+    changes = artifact_io.read(out / "changes.json", ChangeSet, _OF_A_RUN)
     run_of_gate = _read_measurements(out, verdict)
     if verdict.revisions != changes.revisions:
         raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
