@@ -23,6 +23,7 @@ from tunegate_upgrades.lock_files.kinds import lock_kind, read_lock
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 
 _MAX_BYTES = 16 * 2**20
+_MOST_NAMED = 6
 
 
 class UpgradedLock(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ def watched_changes(
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
+    notes += reading.notes
     notes += _unmatched_globs(watch, [*before, *after])
     return WatchedChanges(
         locks=tuple(locks), notes=tuple(notes), policy_changes=(*map(_deleted_file, gone), *moved)
@@ -82,6 +84,7 @@ class _Reading:
 
     def __init__(self, repository: Repository, watch: WatchConfig) -> None:
         self._repository, self._watch = repository, watch
+        self.notes: list[str] = []
 
     def entries(self, revision: str) -> Mapping[str, TreeEntry]:
         """Returns the watched files of a revision."""
@@ -100,7 +103,8 @@ class _Reading:
         return base, self._text(revisions.head, path)
 
     def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
-        """Returns the change of a lock file, None if its pins are the same."""
+        """Returns the change of a lock file, None if its pins here are the same. Those for others
+        are a note."""
         head = self._lock(revisions.head, path)
         if not former:
             return UpgradedLock(head=head, reason=f"{path} is new")
@@ -108,6 +112,13 @@ class _Reading:
             base = self._lock(revisions.base or "", former)
         except LockFileError as error:
             return UpgradedLock(head=head, reason=f"at the base, {error}")
+        for_others = sorted({name for name, _ in base.for_others ^ head.for_others})
+        if for_others:
+            names = ", ".join(for_others[:_MOST_NAMED]) + ", …" * (len(for_others) > _MOST_NAMED)
+            self.notes.append(
+                f"{path}: {names} changed for another Python or platform than this one, so that is "
+                "not measured here"
+            )
         return None if base.decides() == head.decides() else UpgradedLock(head=head, base=base)
 
     def _lock(self, revision: str, path: str) -> LockFile:

@@ -76,6 +76,15 @@ def test_a_new_file_has_nothing_to_compare_with(checkout: Checkout) -> None:
     assert (lock.base, lock.reason) == (None, "s.txt is new")
 
 
+def test_a_pin_for_another_python_that_moves_is_told(checkout: Checkout) -> None:
+    text = b"a==1\nfast==1 ; python_version < '3'\n"
+    checkout.commit({"r.txt": text})
+    found = after(checkout, {"r.txt": text.replace(b"fast==1", b"fast==2")})
+    assert found.locks == ()
+    assert found.notes[0].startswith("r.txt: fast changed for another Python or platform than this")
+    assert after(checkout, {"x.md": b"3"}).notes == ()
+
+
 def test_a_base_that_cannot_be_read_blocks_nobody(checkout: Checkout) -> None:
     checkout.commit({"r.txt": b"what is this\n"})
     (lock,) = after(checkout, {"r.txt": b"a==1\n"}).locks

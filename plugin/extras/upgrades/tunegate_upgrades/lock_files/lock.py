@@ -35,12 +35,14 @@ class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     """The packages for this Python and platform. `refused` are those that are no pinned version
     from an index, by name, with the reason. `rest` is a digest of all that is written about them:
-    a reason names an address in part."""
+    a reason names an address in part. `for_others` are the names and versions of packages for
+    another Python or platform."""
 
     path: str
     pins: Mapping[str, PinnedPackage]
     refused: Mapping[str, str] = {}
     rest: str = ""
+    for_others: frozenset[tuple[str, str]] = frozenset()
 
     def decides(self) -> frozenset[tuple[object, ...]]:
         """Returns what decides an install: equal for two files that install the same."""

@@ -60,7 +60,8 @@ def read_requirements(path: str, text: str, read_other: ReadText) -> LockFile:
     reading.add(path, text)
     indexes = tuple(dict.fromkeys(reading.indexes))
     pins = (msgspec.structs.replace(pin, indexes=indexes) for pin in reading.pins)
-    return as_lock(path, pins, reading.refused, reading.rest)
+    lock = as_lock(path, pins, reading.refused, reading.rest)
+    return msgspec.structs.replace(lock, for_others=frozenset(reading.for_others))
 
 
 class _Reading:
@@ -74,6 +75,7 @@ class _Reading:
         self.refused: dict[str, str] = {}
         self.indexes: list[str] = []
         self.rest: list[str] = []
+        self.for_others: set[tuple[str, str]] = set()
 
     def add(self, path: str, text: str) -> None:
         self._seen.add(path)
@@ -128,6 +130,8 @@ class _Reading:
             raise LockFileError(f"{line.where}: {error}.") from error
         if is_here:
             self._add_requirement(wanted, line)
+        else:
+            self.for_others.add((normal_name(wanted.name), f"{wanted.specifier}{wanted.url or ''}"))
 
     def _add_requirement(self, requirement: Requirement, line: _Line) -> None:
         name = normal_name(requirement.name)

@@ -4,7 +4,7 @@ PEP 751."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -58,8 +58,7 @@ def read_uv_lock(path: str, text: str) -> LockFile:
     found, written = _decode(path, text, _UvLock)
     if found.version != 1:
         raise LockFileError(f"{path}: version {found.version} of uv.lock, and 1 is what is read.")
-    here = [each for each in found.package if _is_here(path, each.resolution_markers)]
-    return _as_lock(path, here, written)
+    return _as_lock(path, [(each, each.resolution_markers) for each in found.package], written)
 
 
 def read_pylock(path: str, text: str) -> LockFile:
@@ -67,10 +66,8 @@ def read_pylock(path: str, text: str) -> LockFile:
     found, written = _decode(path, text, _PyLock)
     if found.lock_version.partition(".")[0] != "1":
         raise LockFileError(f"{path}: lock-version {found.lock_version}, and 1 is what is read.")
-    here = [
-        each for each in found.packages if _is_here(path, (each.marker,) if each.marker else ())
-    ]
-    return _as_lock(path, here, written)
+    marked = [(each, (each.marker,) if each.marker else ()) for each in found.packages]
+    return _as_lock(path, marked, written)
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -115,23 +112,23 @@ class _PdmLock(msgspec.Struct, frozen=True):
 def read_poetry_lock(path: str, text: str) -> LockFile:
     """Reads the lock. Raises LockFileError."""
     found, written = _decode(path, text, _PoetryLock)
-    here = _listed_packages(path, found.package, found.metadata.lock_version, "2")
-    return _as_lock(path, here, written)
+    marked = _listed_packages(path, found.package, found.metadata.lock_version, "2")
+    return _as_lock(path, marked, written)
 
 
 def read_pdm_lock(path: str, text: str) -> LockFile:
     """Reads the lock. Raises LockFileError."""
     found, written = _decode(path, text, _PdmLock)
-    here = _listed_packages(path, found.package, found.metadata.lock_version, "4")
-    return _as_lock(path, here, written)
+    marked = _listed_packages(path, found.package, found.metadata.lock_version, "4")
+    return _as_lock(path, marked, written)
 
 
 def _listed_packages(
     path: str, packages: tuple[_ListedPackage, ...], version: str, known_version: str
-) -> list[_Package]:
+) -> list[_Marked]:
     if version.partition(".")[0] != known_version:
         raise LockFileError(f"{path}: lock version {version}, and {known_version} is what is read.")
-    return [_as_uv_package(each) for each in packages if _is_here(path, _markers(each))]
+    return [(_as_uv_package(each), _markers(each)) for each in packages]
 
 
 def _markers(package: _ListedPackage) -> tuple[str, ...]:
@@ -157,6 +154,8 @@ def _as_uv_package(package: _ListedPackage) -> _Package:
     )
 
 
+_Marked = tuple[_Package, tuple[str, ...]]
+"""A package, and the markers of which one must hold."""
 _Written = Mapping[str, Any]
 """A lock file as it is written, with what is not read of its packages."""
 
@@ -170,14 +169,18 @@ def _decode(path: str, text: str, kind: type[_Kind]) -> tuple[_Kind, _Written]:
         raise LockFileError(f"{path}: cannot be read ({problem}).") from error
 
 
-def _as_lock(path: str, here: list[_Package], written: _Written) -> LockFile:
+def _as_lock(path: str, marked: Sequence[_Marked], written: _Written) -> LockFile:
     """Returns the lock. Of a package that is refused every word counts as a change."""
+    places = [_is_here(path, markers) for _, markers in marked]
+    here = [package for (package, _), is_here in zip(marked, places, strict=True) if is_here]
+    others = [package for (package, _), is_here in zip(marked, places, strict=True) if not is_here]
     refused = dict(_elsewhere(path, here))
     found = as_lock(path, _pins(path, here, refused), refused)
     lists = (each for key in ("package", "packages") if isinstance(each := written.get(key), list))
     tables = (each for tables in lists for each in tables if isinstance(each, dict))
     rest = [each for each in tables if normal_name(str(each.get("name"))) in found.refused]
-    return msgspec.structs.replace(found, rest=digest_of_document(rest))
+    for_others = frozenset((normal_name(each.name), each.version) for each in others)
+    return msgspec.structs.replace(found, rest=digest_of_document(rest), for_others=for_others)
 
 
 def _is_here(path: str, markers: tuple[str, ...]) -> bool:
