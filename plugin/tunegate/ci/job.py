@@ -373,7 +373,7 @@ def job_revisions(request: protocol.JobRequest, event: protocol.JobEvent) -> Rev
         return repository.revisions_without_base(revisions.head or None)
     if revisions.base or revisions.head:
         return repository.revisions(revisions.base or None, revisions.head or None)
-    return _name_target(_find_revisions(repository, event.revisions), event)
+    return _name_target(_find_revisions(repository, event), event)
 
 
 def _name_target(revisions: Revisions, event: protocol.JobEvent) -> Revisions:
@@ -429,10 +429,10 @@ def _is_settled(requested: protocol.AskedRevisions, choice: protocol.RevisionCho
     )
 
 
-def _find_revisions(repository: GitRepository, choice: protocol.RevisionChoice) -> Revisions:
-    match choice:
-        case protocol.MergeCommit(base_tip=base, head_tip=head, is_retargeted=is_retargeted):
-            return repository.merge_commit_revisions(base, head, is_exact=is_retargeted)
+def _find_revisions(repository: GitRepository, event: protocol.JobEvent) -> Revisions:
+    match event.revisions:
+        case protocol.MergeCommit(base_tip=base_tip, head_tip=head_tip):
+            return repository.merge_commit_revisions(base_tip, head_tip, event.target)
         case protocol.MergeBase(target=target):
             return repository.merge_base_revisions(target)
         case protocol.Push(
@@ -445,4 +445,4 @@ def _find_revisions(repository: GitRepository, choice: protocol.RevisionChoice) 
             return repository.parent_revisions(branch)
         case protocol.Usual(default_branch=branch, is_here_enough=is_enough):
             return repository.usual_revisions(branch, is_here_enough=is_enough)
-    assert_never(choice)
+    assert_never(event.revisions)

@@ -19,12 +19,10 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 class MergeCommit(_Choice, frozen=True, kw_only=True):
     """A pull request with these tips: its merge commit against the first parent, or its head
-    against the merge base, whichever is checked out. One that got another target may still have a
-    merge commit of the former one."""
+    against the merge base, whichever is checked out."""
 
     base_tip: str
     head_tip: str
-    is_retargeted: bool = False
 
 
 class MergeBase(_Choice, frozen=True, kw_only=True):

@@ -58,13 +58,6 @@ def test_whatever_happens_to_an_open_pull_request_it_is_the_same_question(action
     assert event("pull_request", payload) == event("pull_request", pull_request())
 
 
-def test_a_pull_request_with_another_target_wants_the_merge_commit_of_that_one() -> None:
-    """The checkout may still be its merge into the former target."""
-    payload = {**pull_request(), "action": "edited", "changes": {"base": {"ref": {"from": "main"}}}}
-    choice = protocol.MergeCommit(base_tip=BASE, head_tip=HEAD, is_retargeted=True)
-    assert event("pull_request", payload).revisions == choice
-
-
 @pytest.mark.parametrize(
     "payload", [{**pull_request(), "action": "closed"}, pull_request(state="closed")]
 )

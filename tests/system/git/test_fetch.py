@@ -234,9 +234,19 @@ def test_the_base_of_an_event_may_be_older_than_the_first_parent(origin: Checkou
         origin.commit({"readme": str(number).encode()})
     tip = commit_of(origin, "main")
     here = origin.job(origin.merge("topic"))
-    assert GitEvents(here.path).merge_commit_revisions(named, head).base == tip
+    assert GitEvents(here.path).merge_commit_revisions(named, head, "main").base == tip
+
+
+def test_a_merge_commit_into_the_target_before_is_not_judged(origin: Checkout) -> None:
+    """The new target is an earlier commit of the former one."""
+    origin.git("branch", "release", "main")
+    named, head = commit_of(origin, "main"), commit_of(origin, "topic")
+    origin.commit({"readme": b"later"})
+    here = origin.job(origin.merge("topic"))
     with pytest.raises(RevisionError, match=r"is not of the base .* Push again"):
-        GitEvents(here.path).merge_commit_revisions(named, head, is_exact=True)
+        GitEvents(here.path).merge_commit_revisions(named, head, "release")
+    origin.take_away()
+    assert GitEvents(here.path).merge_commit_revisions(named, head, "release").base
 
 
 def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(origin: Checkout) -> None:

@@ -95,7 +95,6 @@ def _pull_request(
         revisions=MergeCommit(
             base_tip=_commit(payload, "pull_request", "base", "sha"),
             head_tip=tip,
-            is_retargeted=_value_at(payload, "changes", "base") is not None,
         ),
         zone=None if is_fork else events.zone_of_pull_request(project, number),
         pull_request=number,

@@ -13,24 +13,19 @@ _OF_A_MERGE = 2
 class GitEvents(GitHistory):
     """Finds base and head of an event, and checks that its commit is checked out."""
 
-    def merge_commit_revisions(
-        self, base_tip: str, head_tip: str, *, is_exact: bool = False
-    ) -> Revisions:
+    def merge_commit_revisions(self, base_tip: str, head_tip: str, target: str = "") -> Revisions:
         """Returns the revisions of a pull request with these tips: its merge commit against the
         first parent, which a shallow checkout lacks but the commit itself names.
 
         If the pull request's own head is checked out, against its merge base with the base branch's
         tip. Raises RevisionError if something else is checked out. The first parent may be a later
-        commit of the base branch, unless `is_exact`.
+        commit of the branch `target`, which is asked for if it can be fetched.
         """
         head = self.require_pull_request(head_tip)
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        is_of_base = parent == base_tip
-        if not is_exact:
-            is_of_base = fetch.is_ancestor(self._git, base_tip, parent)
-        if is_of_base and parent != head_tip:
+        if parent != head_tip and self._is_of_branch(parent, base_tip, target):
             return Revisions(base=parent, head=head, reason="first parent of the merge commit")
         message = (
             f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
@@ -38,6 +33,15 @@ class GitEvents(GitHistory):
             "whole history."
         )
         raise RevisionError(message)
+
+    def _is_of_branch(self, commit: str, tip: str, name: str) -> bool:
+        """Returns whether the branch has this commit, which may be later than a tip that it had."""
+        if commit == tip:
+            return True
+        if not fetch.is_ancestor(self._git, tip, commit):
+            return False
+        branch = fetch.fetch_branch(self._git, name) if name else None
+        return branch is None or fetch.is_ancestor(self._git, commit, branch)
 
     def require_pull_request(self, tip: str) -> str:
         """Returns the checked out commit. Raises RevisionError if it does not belong to the pull

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from posixpath import basename
 
 import msgspec
@@ -52,8 +52,8 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """`images` are its base images, with its arguments' defaults; `unknown` are images whose
-    argument has none. `installed` are the commands that install packages, `lines` all instructions,
-    each with its number."""
+    argument has none. `installed` are the commands that install packages, `lines` all instructions
+    with the values of arguments, each with its number."""
 
     images: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -66,12 +66,21 @@ def read_recipe(text: str) -> ImageRecipe:
     lines = tuple(_logical_lines(text))
     images = tuple(_base_images(line for _, line in lines))
     filled_in = tuple((number, line) for number, line in _filled_in(lines) if line)
+    used = {name for _, line in lines for pair in _VARIABLE.findall(line) for name in pair[:2]}
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
         installed=tuple(each for number, line in filled_in for each in _installs(number, line)),
-        lines=filled_in,
+        lines=tuple(each for each in filled_in if not _is_used(each[1], used)),
     )
+
+
+def _is_used(line: str, used: Collection[str]) -> bool:
+    """Returns whether these are arguments whose values stand in other lines."""
+    declared = _ARG.fullmatch(line)
+    if declared is None:
+        return False
+    return {word.partition("=")[0] for word in _words(declared[1])} <= {*used}
 
 
 def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
@@ -101,16 +110,23 @@ def _remedy(file: str) -> str:
 
 
 def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if an instruction that nobody reads changed: `curl` may bring a runtime. If
-    neither image nor package changed, of any other: a script reads an argument, an index may have
-    another build, the last of two installations counts."""
+    """Yields one line if an instruction changed of which nothing else tells: `curl` may bring a
+    runtime, a script reads an argument, an index may have another build, the last of two
+    installations counts."""
     before, after = ({line for _, line in side.lines} for side in (base, head))
-    changed = [(f"{path}:{n}:", line, "changed") for n, line in head.lines if line not in before]
-    changed += [(f"{path}:", line, "is gone") for _, line in base.lines if line not in after]
-    told = [each for each in changed if not _is_read(each[1])]
-    if not told and base.images == head.images and not changed_installs(base, head):
+    told = [
+        (f"{path}:{n}:", line, "changed")
+        for n, line in head.lines
+        if line not in before and not _is_told(line, head, base)
+    ]
+    told += [
+        (f"{path}:", line, "is gone")
+        for _, line in base.lines
+        if line not in after and not _is_told(line, base, head)
+    ]
+    if before == after:
         order = [line for _, line in base.lines]
-        told = changed or [
+        told = [
             (f"{path}:{n}:", line, "moved")
             for at, (n, line) in enumerate(head.lines)
             if order[at : at + 1] != [line]
@@ -122,8 +138,13 @@ def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[s
         )
 
 
-def _is_read(line: str) -> bool:
-    return bool(_FROM.fullmatch(line) or _ARG.fullmatch(line) or [*_installs(0, line)])
+def _is_told(line: str, own: ImageRecipe, other: ImageRecipe) -> bool:
+    """Returns whether it has an image or a package that the other side has not, of which another
+    line tells."""
+    if image := _FROM.fullmatch(line):
+        return image[1] in own.images and image[1] not in other.images
+    packages = {name for each in other.installed for name in each.packages}
+    return any(name not in packages for each in _installs(0, line) for name in each.packages)
 
 
 def _word(line: str) -> str:

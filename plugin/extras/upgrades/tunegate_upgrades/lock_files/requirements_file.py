@@ -131,7 +131,7 @@ class _Reading:
         if is_here:
             self._add_requirement(wanted, line)
         else:
-            self.for_others.add((normal_name(wanted.name), f"{wanted.specifier}{wanted.url or ''}"))
+            self.for_others.add((normal_name(wanted.name), str(wanted)))
 
     def _add_requirement(self, requirement: Requirement, line: _Line) -> None:
         name = normal_name(requirement.name)

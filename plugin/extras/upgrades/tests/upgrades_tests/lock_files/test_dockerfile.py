@@ -87,6 +87,8 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
         ("FROM x AS a\nFROM y AS b\nFROM a", "FROM x AS a\nFROM y AS b\nFROM b", "FROM"),
         ("ARG X=1\nFROM a:$X", "ARG X=2\nFROM a:$X", ""),
         ("FROM x\nARG X=1\nRUN pip install a==$X", "FROM x\nARG X=2\nRUN pip install a==$X", ""),
+        ("ARG A=1\nRUN pip install b==1", "ARG A=2\nRUN pip install b==2", "ARG"),
+        ("FROM a AS b\nFROM c\nFROM b", "FROM a AS b\nFROM d\nFROM c", "FROM"),
         ("ARG X=1\nFROM a:$X\nRUN b", "ARG X=2\nFROM a:$X\nRUN c", "RUN"),
         ("FROM x\nRUN pip install -i a b", "FROM x\nRUN pip install -i c b", "RUN"),
         (
@@ -97,7 +99,19 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
         ("RUN pip install a b\nRUN c", "RUN pip install a b\nRUN c\nRUN pip install a b", "RUN"),
         ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b", ""),
     ],
-    ids=["script", "stage", "image", "package", "both", "index", "order", "again", "comment"],
+    ids=[
+        "script",
+        "stage",
+        "image",
+        "package",
+        "beside",
+        "other image",
+        "both",
+        "index",
+        "order",
+        "again",
+        "comment",
+    ],
 )
 def test_a_changed_line_of_which_nothing_else_tells_is_told(old: str, new: str, word: str) -> None:
     words = [line.split()[1] for line in changed_lines("D", read_recipe(old), read_recipe(new))]

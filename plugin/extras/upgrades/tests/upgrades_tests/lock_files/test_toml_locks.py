@@ -38,7 +38,7 @@ def test_of_a_fork_the_version_for_this_machine_counts() -> None:
         uv_package("numpy", "2.0", "resolution-markers = [\"sys_platform == 'linux'\"]\n"),
     )
     assert found.pins["numpy"].version == "2.0"
-    assert found.for_others == {("numpy", "1.0")}
+    assert found.for_others == {("numpy", "1.0 sys_platform == 'win32'")}
 
 
 def test_two_versions_for_this_machine_are_refused() -> None:
@@ -81,7 +81,7 @@ def test_pylock_is_read_with_markers_and_indexes() -> None:
     (pin,) = found.pins.values()
     assert (pin.name, pin.hashes, pin.indexes) == ("numpy", (DIGEST,), ("https://i.example",))
     assert "a file or a directory" in found.refused["here"]
-    assert found.for_others == {("w", "1")}
+    assert found.for_others == {("w", "1 sys_platform == 'win32'")}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_pins_of_poetry_have_their_hashes_and_markers() -> None:
     )
     pins = {pin.name: (pin.version, pin.hashes) for pin in found.pins.values()}
     assert pins == {"onnxruntime": ("1.20.1", (DIGEST,)), "numpy": ("2.0", (DIGEST,))}
-    assert found.for_others == {("numpy", "1.0")}
+    assert found.for_others == {("numpy", "1.0 sys_platform == 'win32'")}
 
 
 @pytest.mark.parametrize(
