@@ -96,6 +96,10 @@ ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in ra
         ),
         ("outs:\n- {md5: ../../../etc/passwd, path: m.onnx}", "names no md5 of the file"),
         (
+            f"outs:\n- md5: {md5_of(b'x')}\n  size: {'1' * 5000}\n  hash: md5\n  path: m.onnx\n",
+            "not a DVC file of this name",
+        ),
+        (
             "outs:\n- {md5: 0123456789abcdef0123456789abcdef, path: m.onnx, size: many}",
             "names no md5 of the file",
         ),

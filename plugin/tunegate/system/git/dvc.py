@@ -26,7 +26,8 @@ _DVC, _DIRECTORY, _MODEL = ".dvc", ".dir", ".onnx"
 _OUTPUTS = ("outs", "metrics", "plots")
 _TEMPLATE = re.compile(r"\$\{[^{}]*\}")
 OF_ONE_FILE = re.compile(
-    rb"outs:\n- md5: (?P<md5>[0-9a-f]{32})\n(?:  size: (?P<size>[0-9]+)\n)?"
+    rb"outs:\n- md5: (?P<md5>[0-9a-f]{32})\n"
+    rb"(?:  size: (?P<size>0|[1-9][0-9]{0,18})\n)?"
     rb"(?P<hash>  hash: md5\n)?  path: (?P<path>[\w./-]+)\n"
 )
 """A DVC file as DVC writes it for one file. There may be thousands, and YAML is slow to read."""
