@@ -145,7 +145,8 @@ def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         if not must_sign:
             steps.append(
                 f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}. Unsigned "
-                "records count no longer then: run tunegate cache pull DIR before, push DIR after"
+                "records count no longer then: run tunegate cache compact, gc and pull DIR before, "
+                "push DIR and compact after"
             )
         return
     if must_sign and admin.config.mode == "rw":
