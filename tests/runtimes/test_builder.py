@@ -229,6 +229,22 @@ def test_what_is_built_and_what_it_is_compared_with_are_opened_once_each(
     assert opened == ["m.onnx", "model.onnx"]
 
 
+@pytest.mark.parametrize("seed", [{"seed": 7.0}, {}])
+def test_numbers_from_a_generator_are_compared_from_its_beginning(
+    tmp_path: Path, seed: dict[str, Any]
+) -> None:
+    """They go on with each inference of a session. In one process a generator without a seed has
+    the same one in each session."""
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["r"], **seed),
+        helper.make_node("Add", ["x", "r"], ["y"]),
+    ]
+    file = save(model_of(nodes, {"x": [2, 3]}, {"y": [2, 3]}), tmp_path / "m.onnx")
+    job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / "b")
+    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
+    assert (build.error, build.notes) == (None, ())
+
+
 def test_a_model_is_not_to_blame_for_a_disk_that_is_full_when_it_is_built(tmp_path: Path) -> None:
     file = save(conv_model(channels=64, out=64), tmp_path / "m.onnx")
     with mounted_disk(tmp_path / "small") as place:

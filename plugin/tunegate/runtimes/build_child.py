@@ -118,11 +118,12 @@ def _write_artifact(
         if request.inputs.base:
             base, seed = Path(request.inputs.base), request.seeds[0]
             notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
-        own = compare_outputs(loaded.run, reference, artifact, with_own_noise=False)
+        own = _compare(runtime, directory, loaded, reference, artifact, with_own_noise=False)
         notes = (*notes, *_wrong_by_itself(runtime.title, own))
         notes = (*notes, *_dull(drawing, request))
     # Check its numbers, or sample its errors. `artifact.json` is written last.
-    outcome = _check_or_sample(loaded, reference, artifact, request, other_cases)
+    compare = partial(_compare, runtime, directory, loaded, reference, artifact)
+    outcome = _check_or_sample(loaded, reference, compare, request, other_cases)
     if isinstance(outcome, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"
         who = unchecked if outcome.of_reference else runtime.title
@@ -218,20 +219,38 @@ def _does_not_run(
 def _check_or_sample(
     model: Loaded,
     reference: partial[Reference],
-    artifact: ArtifactFile,
+    compare: partial[NumericCheck | DidNotRun],
     request: WriteArtifact,
     held_out: Sequence[ArtifactTensor],
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
     """Returns the artifact's check, or samples of its error if requested, on inputs kept from
     calibration; neither for the reference."""
     if request.samples:
-        names = [output.name for output in artifact.outputs]
+        names = [output.name for output in compare.args[-1].outputs]
         errors = sampled_errors(
             model.run, reference.args[0], held_out, names, request.samples, cases=request.cases
         )
         return errors if isinstance(errors, DidNotRun) else (None, errors)
-    check = None if request.is_reference else compare_outputs(model.run, reference, artifact)
+    check = None if request.is_reference else compare()
     return check if isinstance(check, DidNotRun) else (check, None)
+
+
+def _compare(
+    runtime: SavingRuntime,
+    directory: Path,
+    loaded: Loaded,
+    reference: partial[Reference],
+    artifact: ArtifactFile,
+    *,
+    with_own_noise: bool = True,
+) -> NumericCheck | DidNotRun:
+    """Compares what is open already. A generator with a seed goes on with each inference, so both
+    are opened anew if their numbers look random."""
+    check = compare_outputs(loaded.run, reference, artifact, with_own_noise=with_own_noise)
+    if isinstance(check, DidNotRun) or check.detail != RANDOM:
+        return check
+    run, fresh = runtime.load(directory, artifact).run, partial(Reference, *reference.args[:3])
+    return compare_outputs(run, fresh, artifact, with_own_noise=with_own_noise)
 
 
 def _wrong_by_itself(title: str, check: NumericCheck | DidNotRun) -> tuple[str, ...]:

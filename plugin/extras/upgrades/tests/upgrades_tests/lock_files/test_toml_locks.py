@@ -89,6 +89,7 @@ def test_pylock_is_read_with_markers_and_indexes() -> None:
     [
         "version = 2\n",
         "= nonsense",
+        f"version = {'1' * 5000}\n",
         'version = 1\npackages = ["x"]\npackage = 5\n',
         "version = 1\npackage = 3\n",
         "version = 1\n[[package]]\n",
