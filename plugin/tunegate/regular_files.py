@@ -1,8 +1,10 @@
-"""Finds the checkout of a file, and reads and replaces files without following links, and without
-waiting for pipes. Standard library only, because the Action's clean-up step uses it."""
+"""Finds the checkout of a file, tells whether its disk is full, and reads and replaces files
+without following links, and without waiting for pipes. Standard library only, because the Action's
+clean-up step uses it."""
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -72,3 +74,12 @@ def replace(path: Path, body: bytes) -> None:
         with suppress(OSError):  # what a full disk has left of it
             partial.unlink()
         raise
+
+
+_FULL_BYTES = 1024**2
+
+
+def is_disk_full(place: Path) -> bool:
+    """Returns whether the disk that holds the file, or would hold it, has next to no room."""
+    existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
+    return shutil.disk_usage(existing).free < _FULL_BYTES

@@ -106,10 +106,11 @@ class Compactor:
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
         gathered = self._gather((*work.fresh, *unheld), hot)
-        self._lost -= set(gathered[0])  # written again, under the same name
+        archives, files = gathered
+        self._lost -= set(archives)  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
-        if not (gathered[1] or orphans or is_asked):
+        if not (files or orphans or is_asked):
             return self._report("nothing new", version)
         return self._publish(work, hot, gathered, is_repair=rebuild)
 

@@ -1,15 +1,15 @@
 """Turns unexpected exceptions into an exit code and one line. Never 1, which means a regression.
-Imports only the standard library and the exit codes."""
+Imports only the standard library, and what does so itself."""
 
 import errno
 import opcode
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tunegate import errors
+from tunegate.regular_files import is_disk_full
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
@@ -108,7 +108,6 @@ def error_text(error: BaseException) -> str:
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _OWN_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EFBIG}
 """The limits of this process, whatever file it met them at."""
-_FULL_BYTES = 1024**2
 
 
 def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
@@ -122,7 +121,7 @@ def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
         advice = errors.LIMIT_ADVICE[limit.errno or 0]
         return errors.EnvironmentUnfitError(f"this machine refuses: {error_text(limit)}. {advice}")
     lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)
-    full = next((place for place in directories if _free_bytes(place) < _FULL_BYTES), None)
+    full = next(filter(is_disk_full, directories), None)
     if lacking is None and full is None:
         return error
     where = full or (lacking.filename if lacking is not None else None)
@@ -137,12 +136,6 @@ def _chain(error: BaseException | None) -> Iterator[OSError]:
         if isinstance(error, OSError):
             yield error
         error = error.__cause__ or error.__context__
-
-
-def _free_bytes(place: Path) -> int:
-    """Returns the free bytes of the disk that holds the file, or would hold it."""
-    existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
-    return shutil.disk_usage(existing).free
 
 
 def _first_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,7 @@ from tunegate.models.reference.comparison import (
 )
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.seeded_inputs import calibration, seeded_inputs
 from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
@@ -112,18 +113,17 @@ def _write_artifact(
     loaded = runtime.load(directory, artifact)
     outputs, notes = _first_run(runtime.title, loaded, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
-    reference = partial(Reference, prepared.original, inputs, request.seeds, drawing.session)
+    opened = _Opened(runtime, directory, artifact, loaded, prepared, request, drawing.session)
     # Notes that only the reference makes.
     if request.is_reference and not request.samples:
         if request.inputs.base:
             base, seed = Path(request.inputs.base), request.seeds[0]
             notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
-        own = _compare(runtime, directory, loaded, reference, artifact, with_own_noise=False)
+        own = opened.compare(with_own_noise=False)
         notes = (*notes, *_wrong_by_itself(runtime.title, own))
         notes = (*notes, *_dull(drawing, request))
     # Check its numbers, or sample its errors. `artifact.json` is written last.
-    compare = partial(_compare, runtime, directory, loaded, reference, artifact)
-    outcome = _check_or_sample(loaded, reference, compare, request, other_cases)
+    outcome = _check_or_sample(opened, other_cases)
     if isinstance(outcome, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"
         who = unchecked if outcome.of_reference else runtime.title
@@ -216,41 +216,53 @@ def _does_not_run(
     )
 
 
+class _Opened(NamedTuple):
+    """A written artifact that is open already, and so may be its reference, the model as written:
+    ONNX Runtime takes half a minute to open some models."""
+
+    runtime: SavingRuntime
+    directory: Path
+    artifact: ArtifactFile
+    model: Loaded
+    prepared: PreparedModel
+    request: WriteArtifact
+    session: ReferenceSession | None
+
+    def compare(self, *, with_own_noise: bool = True) -> NumericCheck | DidNotRun:
+        """Compares what is open already. A generator goes on with each inference, so both are
+        opened anew if their numbers look random."""
+        check = self._compare(self.model, self.session, with_own_noise=with_own_noise)
+        if isinstance(check, DidNotRun) or check.detail != RANDOM:
+            return check
+        again = self.runtime.load(self.directory, self.artifact)
+        return self._compare(again, None, with_own_noise=with_own_noise)
+
+    def _compare(
+        self, model: Loaded, session: ReferenceSession | None, *, with_own_noise: bool
+    ) -> NumericCheck | DidNotRun:
+        inputs, seeds = self.artifact.inputs, self.request.seeds
+        reference = partial(Reference, self.prepared.original, inputs, seeds, session)
+        return compare_outputs(model.run, reference, self.artifact, with_own_noise=with_own_noise)
+
+
 def _check_or_sample(
-    model: Loaded,
-    reference: partial[Reference],
-    compare: partial[NumericCheck | DidNotRun],
-    request: WriteArtifact,
-    held_out: Sequence[ArtifactTensor],
+    opened: _Opened, held_out: Sequence[ArtifactTensor]
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
     """Returns the artifact's check, or samples of its error if requested, on inputs kept from
     calibration; neither for the reference."""
+    prepared, request = opened.prepared, opened.request
     if request.samples:
-        names = [output.name for output in compare.args[-1].outputs]
         errors = sampled_errors(
-            model.run, reference.args[0], held_out, names, request.samples, cases=request.cases
+            opened.model.run,
+            prepared.original,
+            held_out,
+            prepared.outputs,
+            request.samples,
+            cases=request.cases,
         )
         return errors if isinstance(errors, DidNotRun) else (None, errors)
-    check = None if request.is_reference else compare()
+    check = None if request.is_reference else opened.compare()
     return check if isinstance(check, DidNotRun) else (check, None)
-
-
-def _compare(
-    runtime: SavingRuntime,
-    directory: Path,
-    loaded: Loaded,
-    reference: partial[Reference],
-    artifact: ArtifactFile,
-    *,
-    with_own_noise: bool = True,
-) -> NumericCheck | DidNotRun:
-    """Compares what is open already. A generator with a seed goes on with each inference, so both
-    are opened anew if their numbers look random."""
-    check = compare_outputs(loaded.run, reference, artifact, with_own_noise=with_own_noise)
-    if isinstance(check, DidNotRun) or check.detail != RANDOM:
-        return check
-    run, fresh = runtime.load(directory, artifact).run, partial(Reference, *reference.args[:3])
-    return compare_outputs(run, fresh, artifact, with_own_noise=with_own_noise)
 
 
 def _wrong_by_itself(title: str, check: NumericCheck | DidNotRun) -> tuple[str, ...]:

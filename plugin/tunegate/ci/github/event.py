@@ -93,8 +93,7 @@ def _pull_request(
     tip = _commit(payload, "pull_request", "head", "sha")
     return JobEvent(
         revisions=MergeCommit(
-            base_tip=_commit(payload, "pull_request", "base", "sha"),
-            head_tip=tip,
+            base_tip=_commit(payload, "pull_request", "base", "sha"), head_tip=tip
         ),
         zone=None if is_fork else events.zone_of_pull_request(project, number),
         pull_request=number,

@@ -107,13 +107,14 @@ def _finish(settings: Settings, source: str, destination: str, total: Copied) ->
     if settings.as_json:
         write_json(Copy(source=source, destination=destination, copied=total))
     else:
-        what = (
-            f"{plural(total.objects, 'object')}, {plural(total.records, 'record')}, "
-            f"{plural(total.size_bytes, 'byte')}"
-            + (f", without {plural(total.revoked, 'revoked record')}" if total.revoked else "")
-            + (f", without {plural(total.untrusted, 'untrusted segment')}" * bool(total.untrusted))
-        )
-        show_lines([f"{what}: {source} to {destination}", *total.problems])
+        counts = [
+            plural(total.objects, "object"),
+            plural(total.records, "record"),
+            plural(total.size_bytes, "byte"),
+        ]
+        behind = (total.revoked, "revoked record"), (total.untrusted, "untrusted segment")
+        counts += [f"without {plural(count, what)}" for count, what in behind if count]
+        show_lines([f"{', '.join(counts)}: {source} to {destination}", *total.problems])
     return UNFIT if total.problems else PASS
 
 

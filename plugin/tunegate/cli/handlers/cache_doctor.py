@@ -45,8 +45,10 @@ def run_doctor(options: CacheOptions) -> int:
     admin = open_cache_admin(settings)
     checks, steps = _diagnosis(admin)
     if settings.as_json:
-        found = tuple(checks), tuple(steps)
-        write_json(CacheDiagnosis(location=admin.location, checks=found[0], next_steps=found[1]))
+        diagnosis = CacheDiagnosis(
+            location=admin.location, checks=tuple(checks), next_steps=tuple(steps)
+        )
+        write_json(diagnosis)
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
         show_table(admin.location, ("check", "", "detail"), rows)

@@ -87,16 +87,17 @@ def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
     if not blobs or git.text("config", "--get", "remote.origin.promisor") != "true":
         return
     look = ("rev-list", "--objects", "--no-walk", "--missing=print", "--ignore-missing", "--stdin")
-    here = git.output(*look, standard_input=_lines(blobs))
+    here = git.output(*look, standard_input=as_lines(blobs))
     if here is None:
         return
     missing = set(blobs).difference(line.split()[0] for line in here.decode().splitlines())
     if missing:
         at_once = {"fetch.negotiationAlgorithm": "noop"}
-        git.output(*_FETCH, "--stdin", "origin", standard_input=_lines(missing), settings=at_once)
+        git.output(*_FETCH, "--stdin", "origin", standard_input=as_lines(missing), settings=at_once)
 
 
-def _lines(words: Iterable[str]) -> bytes:
+def as_lines(words: Iterable[str]) -> bytes:
+    """Returns the words as git reads them from its standard input."""
     return "".join(f"{word}\n" for word in words).encode()
 
 

@@ -25,7 +25,7 @@ from tunegate.system.git.content import (
     write_blobs,
 )
 from tunegate.system.git.events import GitEvents
-from tunegate.system.git.fetch import fetch_blobs
+from tunegate.system.git.fetch import as_lines, fetch_blobs
 from tunegate.system.git.process import Bounded
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
@@ -155,8 +155,8 @@ class GitRepository(GitEvents):
         thousands of times."""
         once = dict.fromkeys(blobs)
         fetch_blobs(self._git, once)
-        lines = "".join(f"{blob}\n" for blob in once).encode()
-        output = self._git.output("cat-file", "--batch-check", standard_input=lines) or b""
+        look = ("cat-file", "--batch-check")
+        output = self._git.output(*look, standard_input=as_lines(once)) or b""
         answers = [line.split() for line in output.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
 

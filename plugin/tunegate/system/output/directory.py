@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from tunegate.errors import EnvironmentUnfitError, OutputError
-from tunegate.regular_files import read_regular, replace, working_tree
+from tunegate.regular_files import is_disk_full, read_regular, replace, working_tree
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.output import owned_directory
 from tunegate.system.output.temporary_folder import remove_abandoned
@@ -92,14 +92,12 @@ class OutputDirectory:
 
 
 _NO_ROOM = os.strerror(errno.ENOSPC)
-_FULL_BYTES = 1024**2
 
 
 def require_room(directory: Path, error: str) -> None:
     """Raises EnvironmentUnfitError if a build failed with this error on a full disk: its runtime
     may say that the model is broken."""
-    is_full = directory.exists() and shutil.disk_usage(directory).free < _FULL_BYTES
-    if is_full or _NO_ROOM in error:
+    if _NO_ROOM in error or is_disk_full(directory):
         raise EnvironmentUnfitError(error) from OSError(errno.ENOSPC, _NO_ROOM, str(directory))
 
 

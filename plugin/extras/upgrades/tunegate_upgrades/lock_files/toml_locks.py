@@ -171,18 +171,21 @@ def _decode(path: str, text: str, kind: type[_Kind]) -> tuple[_Kind, _Written]:
 
 def _as_lock(path: str, marked: Sequence[_Marked], written: _Written) -> LockFile:
     """Returns the lock. Of a package that is refused every word counts as a change."""
-    here = [package for package, markers in marked if _is_here(path, markers)]
-    for_others = frozenset(
-        (normal_name(package.name), " ".join((package.version, *markers)))
-        for package, markers in marked
-        if not _is_here(path, markers)
-    )
+    here, for_others = list[_Package](), set[tuple[str, str]]()
+    for package, markers in marked:
+        if _is_here(path, markers):
+            here.append(package)
+        else:
+            asked = " ".join((package.version, *markers))
+            for_others.add((normal_name(package.name), asked))
     refused = dict(_elsewhere(path, here))
     found = as_lock(path, _pins(path, here, refused), refused)
     lists = (each for key in ("package", "packages") if isinstance(each := written.get(key), list))
     tables = (each for tables in lists for each in tables if isinstance(each, dict))
     rest = [each for each in tables if normal_name(str(each.get("name"))) in found.refused]
-    return msgspec.structs.replace(found, rest=digest_of_document(rest), for_others=for_others)
+    return msgspec.structs.replace(
+        found, rest=digest_of_document(rest), for_others=frozenset(for_others)
+    )
 
 
 def _is_here(path: str, markers: tuple[str, ...]) -> bool:
