@@ -227,7 +227,7 @@ def bare(world: World) -> Checkout:
         (unrelated_and_shallow, 5, "no merge base with origin/main was found: nothing to"),
         (no_usual_name, 2, "no branch is the default one: there is no remote"),
         (remote_gone, 4, "the default branch could not be fetched"),
-        (parent_gone, 4, "could not be fetched. Check out the whole history"),
+        (parent_gone, 4, "' does not appear to be a git repository). Check out the whole history"),
         (nothing_committed, 2, "no commit yet. Commit models and configuration first."),
         (partial(damaged, file="config"), 2, "git cannot read it (bad config line 1 in file"),
         (partial(damaged, file="packed-refs"), 2, "git cannot read HEAD (unexpected line in"),

@@ -19,21 +19,14 @@ def test_the_variables_name_the_directories_of_a_new_user(tmp_path: Path) -> Non
     assert shared_cache.state_home(variables) == tmp_path / "s" / "tunegate"
 
 
-def test_variables_stand_for_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "~")
+@pytest.mark.parametrize("home", ["~", "rel"])
+def test_variables_stand_for_a_home(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", home)
     assert shared_cache.cache_home({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "tunegate"
     with pytest.raises(ConfigError, match="Set HOME"):
         shared_cache.cache_home({})
-
-
-def test_what_an_earlier_version_left_stays_in_use(tmp_path: Path) -> None:
-    usual = Path("~/.cache/tunegate").expanduser()
-    (usual / "ms1").mkdir(parents=True)
-    variables = {"XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
-    assert shared_cache.cache_home(variables) == usual
-    assert shared_cache.state_home(variables) == tmp_path / "tunegate"
-    (usual / "undelivered").mkdir()
-    assert shared_cache.state_home(variables) == usual
 
 
 def test_the_default_cache_is_the_users_and_another_is_where_it_says(

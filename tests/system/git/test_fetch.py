@@ -242,11 +242,14 @@ def test_a_merge_commit_into_the_target_before_is_not_judged(origin: Checkout) -
     origin.git("branch", "release", "main")
     named, head = commit_of(origin, "main"), commit_of(origin, "topic")
     origin.commit({"readme": b"later"})
-    here = origin.job(origin.merge("topic"))
+    here, unaware = origin.job(origin.merge("topic")), origin.clone("--single-branch")
     with pytest.raises(RevisionError, match=r"is not of the base .* Push again"):
         GitEvents(here.path).merge_commit_revisions(named, head, "release")
     origin.take_away()
-    assert GitEvents(here.path).merge_commit_revisions(named, head, "release").base
+    with pytest.raises(RevisionError, match="is not of the base"):  # the branch is here now
+        GitEvents(here.path).merge_commit_revisions(named, head, "release")
+    with pytest.raises(EnvironmentUnfitError, match="the branch release could not be fetched"):
+        GitEvents(unaware.path).merge_commit_revisions(named, head, "release")
 
 
 def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(origin: Checkout) -> None:

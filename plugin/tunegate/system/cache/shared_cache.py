@@ -328,41 +328,31 @@ def require_signing(config: CacheConfig, zone: str = "") -> None:
         raise ConfigError(f"{message}. Set it to the PEM of one of its keys.")
 
 
-# The directories of this user's cache and state, by the XDG base directories. What an earlier
-# version left under `~/.cache/tunegate` stays in use, so that nothing has to be tuned again.
-
-_CACHE_PARTS = ("ms1", "tier")
-_STATE_PARTS = ("undelivered", "seen")
+# The directories of this user's cache and state, by the XDG base directories.
 
 
 def cache_home(variables: Mapping[str, str] = os.environ) -> Path:
     """Returns the directory of the default cache, and of copies of a remote one."""
-    return _home("XDG_CACHE_HOME", _CACHE_PARTS, variables)
+    return _home("XDG_CACHE_HOME", variables)
 
 
 def state_home(variables: Mapping[str, str] = os.environ) -> Path:
     """Returns the directory of what must outlive a cache: undelivered records, seen heads."""
-    return _home("XDG_STATE_HOME", _STATE_PARTS, variables)
+    return _home("XDG_STATE_HOME", variables)
+
+
+def _home(name: str, variables: Mapping[str, str]) -> Path:
+    """Returns the directory in the variable. A relative one would depend on the working directory,
+    which may be a checkout: it is ignored."""
+    base = Path(variables.get(name, ""))
+    return base / "tunegate" if base.is_absolute() else _expand_home(DEFAULT_CACHE_URL)
 
 
 def _expand_home(path: str) -> Path:
-    """Returns the path with its `~` replaced. Raises ConfigError for a home that is not known, such
-    as in a container whose user has neither HOME nor an entry."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise ConfigError(f"{path}: {stores.HOME_UNKNOWN}.") from error
-
-
-def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
-    """Returns the directory that already holds a part, else the one in the variable. A relative one
-    would depend on the working directory, which may be a checkout: it is ignored."""
-    base = Path(variables.get(name, ""))
-    if not base.is_absolute():
-        return _expand_home(DEFAULT_CACHE_URL)
-    home = base / "tunegate"
-    places = [home]
-    with suppress(ConfigError):  # the home is needed only where the variable is not set
-        places.append(_expand_home(DEFAULT_CACHE_URL))
-    homes = (place for place in places if any((place / part).exists() for part in parts))
-    return next(homes, home)
+    """Returns the path with its `~` replaced. Raises ConfigError for a home that is not known, as
+    in a container whose user has neither HOME nor an entry, or that is relative."""
+    with suppress(RuntimeError):
+        place = Path(path).expanduser()
+        if place.is_absolute() or not path.startswith("~"):
+            return place
+    raise ConfigError(f"{path}: {stores.HOME_UNKNOWN}.")

@@ -240,9 +240,12 @@ class GitHistory:
         """Returns the parent of a commit that has one, fetched if it is missing."""
         parent = self._parents(commit)[0]
         if not fetch.ensure_here(self._git, parent):
-            message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
-            raise errors.EnvironmentUnfitError(message)
+            raise self._fetch_error(f"the parent {parent[:12]} of {commit[:12]}")
         return parent
+
+    def _fetch_error(self, what: str) -> errors.EnvironmentUnfitError:
+        message = f"{what} could not be fetched ({fetch.refusal(self._git)}). {REMEDY}"
+        return errors.EnvironmentUnfitError(message)
 
     def _no_merge_base(self, problem: str) -> errors.TunegateError:
         """Returns the error for a missing merge base: a clone that lacks history cannot know that

@@ -1,9 +1,9 @@
 """Base and head of what happens to a repository: pull requests, pushes and merge queues."""
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.errors import NoBaselineError, RevisionError
 from tunegate.system.git import fetch
-from tunegate.system.git.compared_revisions import REMEDY, GitHistory
+from tunegate.system.git.compared_revisions import GitHistory
 from tunegate.system.git.named_revision import default_branch, short_name
 
 _OF_A_MERGE = 2
@@ -35,13 +35,14 @@ class GitEvents(GitHistory):
         raise RevisionError(message)
 
     def _is_of_branch(self, commit: str, tip: str, name: str) -> bool:
-        """Returns whether the branch has this commit, which may be later than a tip that it had."""
+        """Returns whether the branch has this commit, which may be later than a tip that it had. A
+        checkout without credentials has the branch as it was when the job began. Raises
+        EnvironmentUnfitError if the branch is not known."""
         if commit == tip:
             return True
         if not fetch.is_ancestor(self._git, tip, commit):
             return False
-        branch = fetch.fetch_branch(self._git, name) if name else None
-        return branch is None or fetch.is_ancestor(self._git, commit, branch)
+        return not name or fetch.is_ancestor(self._git, commit, self._known_branch(name))
 
     def require_pull_request(self, tip: str) -> str:
         """Returns the checked out commit. Raises RevisionError if it does not belong to the pull
@@ -81,13 +82,8 @@ class GitEvents(GitHistory):
         the one found here). If it cannot be fetched, a local one of this name may be enough."""
         if not default_branch:
             return self.revisions(None, None)
-        head, branch = self.head(), fetch.fetch_branch(self._git, default_branch)
-        here = f"refs/remotes/origin/{default_branch}"
-        if branch is None and is_here_enough and fetch.is_ref(self._git, here):
-            branch = here
-        if branch is None:
-            raise _fetch_error(default_branch)
-        return self._against(branch, head)
+        branch = self._known_branch(default_branch, is_here_enough=is_here_enough)
+        return self._against(branch, self.head())
 
     def parent_revisions(self, default_branch: str) -> Revisions:
         """Returns the checked out revision, which is on the default branch, against its parent."""
@@ -105,7 +101,7 @@ class GitEvents(GitHistory):
         if not is_new and fetch.ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
         if not is_new and fetch.is_shallow(self._git) and not fetch.is_reachable(self._git):
-            raise EnvironmentUnfitError(f"{before[:12]} could not be fetched. {REMEDY}")
+            raise self._fetch_error(before[:12])
         branch = self._branch_now(default_branch)
         why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
         revisions = self._against_branch(branch, head, why)
@@ -121,7 +117,7 @@ class GitEvents(GitHistory):
         missing."""
         for commit in filter(fetch.is_commit_id, (base, head)):
             if not fetch.ensure_here(self._git, commit):
-                raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
+                raise self._fetch_error(commit[:12])
         return Revisions(
             base=self.resolve_commit(base, "--base"),
             head=self.resolve_commit(head, "--head"),
@@ -133,19 +129,27 @@ class GitEvents(GitHistory):
     def _branch_now(self, name: str) -> str:
         """Returns the default branch, fetched under this name, as a reused checkout has an old
         one."""
-        branch = fetch.fetch_branch(self._git, name) if name else default_branch(self._git)
-        if branch is None:
-            raise _fetch_error(name)
-        return branch
+        if not name:
+            return default_branch(self._git)
+        return self._known_branch(name, is_here_enough=False)
 
     def _target(self, target: str) -> str:
         """Returns the commit; a branch is fetched. Raises EnvironmentUnfitError."""
         if fetch.is_commit_id(target):
             return target
-        ref = fetch.fetch_branch(self._git, target)
-        if ref is None:
-            raise _fetch_error(target)
+        ref = self._known_branch(target, is_here_enough=False)
         return self.resolve_commit(ref, "--base")
+
+    def _known_branch(self, name: str, *, is_here_enough: bool = True) -> str:
+        """Returns the full name of a branch, fetched; if it cannot be, the one that is here may be
+        enough. Raises EnvironmentUnfitError."""
+        branch = fetch.fetch_branch(self._git, name)
+        here = f"refs/remotes/origin/{name}"
+        if branch is None and is_here_enough and fetch.is_ref(self._git, here):
+            return here
+        if branch is None:
+            raise self._fetch_error(f"the branch {name}")
+        return branch
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
         base = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
@@ -154,7 +158,3 @@ class GitEvents(GitHistory):
         policy = tip if tip != base.commit else ""
         reason = f"merge base of the pull request{base.doubt}"
         return Revisions(base=base.commit, head=head, reason=reason, policy=policy)
-
-
-def _fetch_error(branch: str) -> EnvironmentUnfitError:
-    return EnvironmentUnfitError(f"the branch {branch} could not be fetched. {REMEDY}")

@@ -58,6 +58,12 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
     return is_here(git, commit)
 
 
+def refusal(git: GitProcess) -> str:
+    """Returns why a fetch failed, in git's words if the remote does not answer now."""
+    why = git.complaint("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS)
+    return why or "the remote does not give it"
+
+
 def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) -> bool:
     """Deepens a shallow clone step by step, up to its whole history, until `is_enough()`, and
     returns whether it is."""

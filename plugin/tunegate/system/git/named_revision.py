@@ -189,7 +189,8 @@ def default_branch(git: GitProcess) -> str:
         return branch
     if _has_remote(git):
         raise EnvironmentUnfitError(
-            "the default branch could not be fetched. Name it with --base, or fetch it before."
+            f"the default branch could not be fetched ({fetch.refusal(git)}). Name it with --base, "
+            "or fetch it before."
         )
     raise RevisionError(
         "no branch is the default one: there is no remote, and none is called main, master or as "

@@ -126,9 +126,9 @@ class GitProcess:
         )
         return code == 0
 
-    def complaint(self, *arguments: str) -> str:
+    def complaint(self, *arguments: str, limit_seconds: float | None = None) -> str:
         """Returns what git says that it ends for, '' if it succeeds."""
-        code, errors = _run_git(self.root, arguments, BytesIO())
+        code, errors = _run_git(self.root, arguments, BytesIO(), limit_seconds=limit_seconds)
         return _fault(code, errors)
 
     def without_filters(self) -> dict[str, str]:
@@ -220,8 +220,10 @@ def _is_content(git_dir: Path, root: Path) -> bool:
 
 def _fault(code: int, errors: bytes) -> str:
     """Returns what git says that it ends for, on one line, '' for a success. A git that is killed
-    says nothing."""
-    words = " ".join(errors.decode(errors="replace").rpartition("fatal: ")[2].split()).rstrip(".")
+    says nothing. Of a remote that cannot be read, the reason comes first."""
+    text = errors.decode(errors="replace")
+    said = text.rpartition("fatal: Could not read from remote repository")[0] or text
+    words = " ".join(said.rpartition("fatal: ")[2].split()).rstrip(".")
     return (words or f"it ended with {code}") if code else ""
 
 
