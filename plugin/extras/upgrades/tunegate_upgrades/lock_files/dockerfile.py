@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from posixpath import basename
 
 import msgspec
@@ -50,37 +51,34 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
+class Instruction(msgspec.Struct, frozen=True, kw_only=True):
+    """An instruction as it is written, and with the values that arguments have in the file."""
+
+    line: int
+    text: str
+    filled_in: str
+
+
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """`images` are its base images, with its arguments' defaults; `unknown` are images whose
-    argument has none. `installed` are the commands that install packages, `lines` all instructions
-    with the values of arguments, each with its number."""
+    argument has none. `installed` are the commands that install packages."""
 
     images: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     installed: tuple[Installed, ...] = ()
-    lines: tuple[tuple[int, str], ...] = ()
+    instructions: tuple[Instruction, ...] = ()
 
 
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
-    lines = tuple(_logical_lines(text))
-    images = tuple(_base_images(line for _, line in lines))
-    filled_in = tuple((number, line) for number, line in _filled_in(lines) if line)
-    used = {name for _, line in lines for pair in _VARIABLE.findall(line) for name in pair[:2]}
+    instructions = tuple(_filled_in(_logical_lines(text)))
+    images = tuple(_base_images(each.text for each in instructions))
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
-        installed=tuple(each for number, line in filled_in for each in _installs(number, line)),
-        lines=tuple(each for each in filled_in if not _is_used(each[1], used)),
+        installed=tuple(run for each in instructions for run in _installs(each)),
+        instructions=instructions,
     )
-
-
-def _is_used(line: str, used: Collection[str]) -> bool:
-    """Returns whether these are arguments whose values stand in other lines."""
-    declared = _ARG.fullmatch(line)
-    if declared is None:
-        return False
-    return {word.partition("=")[0] for word in _words(declared[1])} <= {*used}
 
 
 def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
@@ -110,41 +108,30 @@ def _remedy(file: str) -> str:
 
 
 def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if an instruction changed of which nothing else tells: `curl` may bring a
+    """Yields one line if instructions changed of which nothing else tells: `curl` may bring a
     runtime, a script reads an argument, an index may have another build, the last of two
-    installations counts."""
-    before, after = ({line for _, line in side.lines} for side in (base, head))
-    told = [
-        (f"{path}:{n}:", line, "changed")
-        for n, line in head.lines
-        if line not in before and not _is_told(line, head, base)
-    ]
-    told += [
-        (f"{path}:", line, "is gone")
-        for _, line in base.lines
-        if line not in after and not _is_told(line, base, head)
-    ]
-    if before == after:
-        order = [line for _, line in base.lines]
-        told = [
-            (f"{path}:{n}:", line, "moved")
-            for at, (n, line) in enumerate(head.lines)
-            if order[at : at + 1] != [line]
-        ]
-    for place, line, what in told[:1]:
-        yield (
-            f"{place} {_word(line)} {what} and is not read: the image is not built, so nothing in "
-            "it is measured"
-        )
+    installations counts. So they must be the same, as they are written, in the same order."""
+    before, after = _untold(base, head), _untold(head, base)
+    for old, new in zip_longest(before, after):
+        if old is None or new is None or old.text != new.text:
+            place = f"{path}:{new.line}: " if new else f"{path}: "
+            what = f"{_word(new.text)} changed" if new else f"{_word(old.text)} is gone"
+            why = "the image is not built, so nothing in it is measured"
+            yield f"{place}{what} and is not read: {why}"
+            return
 
 
-def _is_told(line: str, own: ImageRecipe, other: ImageRecipe) -> bool:
-    """Returns whether it has an image or a package that the other side has not, of which another
-    line tells."""
-    if image := _FROM.fullmatch(line):
-        return image[1] in own.images and image[1] not in other.images
+def _untold(own: ImageRecipe, other: ImageRecipe) -> list[Instruction]:
+    """Returns the instructions without those with an image or a package that the other side has
+    not, of which another line tells."""
     packages = {name for each in other.installed for name in each.packages}
-    return any(name not in packages for each in _installs(0, line) for name in each.packages)
+
+    def is_told(each: Instruction) -> bool:
+        if image := _FROM.fullmatch(each.filled_in):
+            return image[1] in own.images and image[1] not in other.images
+        return any(name not in packages for run in _installs(each) for name in run.packages)
+
+    return [each for each in own.instructions if not is_told(each)]
 
 
 def _word(line: str) -> str:
@@ -207,15 +194,16 @@ def _base_images(lines: Iterable[str]) -> Iterator[str]:
         stages.add((found[2] or "").lower())
 
 
-def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yields each instruction with the values that arguments and variables have by then."""
+def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[Instruction]:
+    """Yields each instruction, with the values that arguments and variables have by then."""
     values = dict[str, str]()
     for number, line in lines:
         if declared := _ARG.fullmatch(line) or _ENV.fullmatch(line):
             name, _, value = declared[1].partition(" ")
             is_pair = "=" not in name and bool(value.strip())  # ENV NAME value
             values |= {name: value.strip()} if is_pair else dict(_defaults(declared[1]))
-        yield number, _substitute(line, values)
+        if line:
+            yield Instruction(line=number, text=line, filled_in=_substitute(line, values))
 
 
 def _defaults(text: str) -> Iterator[tuple[str, str]]:
@@ -233,13 +221,13 @@ def _substitute(text: str, arguments: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def _installs(number: int, line: str) -> Iterator[Installed]:
-    for found in _INSTALLER.finditer(_shell_form(line)):
+def _installs(run: Instruction) -> Iterator[Installed]:
+    for found in _INSTALLER.finditer(_shell_form(run.filled_in)):
         packages, files = _arguments(found[1], _words(found[2]))
         if not packages and not files and found[1] in _LOCK_OF_TOOL:
             files = [_LOCK_OF_TOOL[found[1]]]
         if packages or files:
-            yield Installed(line=number, packages=tuple(packages), files=tuple(files))
+            yield Installed(line=run.line, packages=tuple(packages), files=tuple(files))
 
 
 def _shell_form(line: str) -> str:

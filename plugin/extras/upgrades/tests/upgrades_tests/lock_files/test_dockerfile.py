@@ -85,11 +85,11 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
     [
         ("FROM x\nARG ORT=1\nRUN ./get.sh", "FROM x\nARG ORT=2\nRUN ./get.sh", "ARG"),
         ("FROM x AS a\nFROM y AS b\nFROM a", "FROM x AS a\nFROM y AS b\nFROM b", "FROM"),
-        ("ARG X=1\nFROM a:$X", "ARG X=2\nFROM a:$X", ""),
-        ("FROM x\nARG X=1\nRUN pip install a==$X", "FROM x\nARG X=2\nRUN pip install a==$X", ""),
+        ("FROM a:1 AS x\nRUN b", "FROM a:2 AS x\nRUN b", ""),
+        ("FROM x\nRUN pip install a==1", "FROM x\nRUN pip install a==2", ""),
         ("ARG A=1\nRUN pip install b==1", "ARG A=2\nRUN pip install b==2", "ARG"),
         ("FROM a AS b\nFROM c\nFROM b", "FROM a AS b\nFROM d\nFROM c", "FROM"),
-        ("ARG X=1\nFROM a:$X\nRUN b", "ARG X=2\nFROM a:$X\nRUN c", "RUN"),
+        ("FROM a:1\nRUN b", "FROM a:2\nRUN c", "RUN"),
         ("FROM x\nRUN pip install -i a b", "FROM x\nRUN pip install -i c b", "RUN"),
         (
             "RUN pip install a==1\nRUN pip install a==2",
@@ -97,6 +97,16 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
             "RUN",
         ),
         ("RUN pip install a b\nRUN c", "RUN pip install a b\nRUN c\nRUN pip install a b", "RUN"),
+        (
+            "RUN pip install a\nRUN pip install b\nRUN pip install a",
+            "RUN pip install a\nRUN pip install b",
+            "RUN",
+        ),
+        (
+            "FROM x\nARG A=1\nRUN pip install b==$A\nFROM y\nARG A=1\nRUN ./c",
+            "FROM x\nARG A=1\nRUN pip install b==$A\nFROM y\nARG A=2\nRUN ./c",
+            "ARG",
+        ),
         ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b", ""),
     ],
     ids=[
@@ -110,6 +120,8 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
         "index",
         "order",
         "again",
+        "no longer again",
+        "other stage",
         "comment",
     ],
 )
