@@ -77,7 +77,7 @@ def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Ch
 
 
 def test_an_unreachable_default_branch_is_no_reason_to_take_another(here: Checkout) -> None:
-    with pytest.raises(EnvironmentUnfitError, match="the branch gone could not be fetched .the r"):
+    with pytest.raises(EnvironmentUnfitError, match=r"branch gone could not be fetched \(the r"):
         sides(here, protocol.Usual(default_branch="gone"))
 
 
