@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import conv_model, matmul_model, save
 from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, UNDECIDED_GATE, Workspace
 
 pytestmark = pytest.mark.e2e
@@ -32,6 +32,17 @@ def test_a_name_with_brackets_keeps_its_shapes(workspace: Workspace) -> None:
     odd.write_bytes((workspace.root / "models" / "m.onnx").read_bytes())
     done = workspace.tunegate("compare", str(odd), str(odd), "--shape", "no_such_input=1", code=2)
     assert "no such input" in done.stderr
+
+
+def test_each_side_takes_the_shapes_of_its_own_inputs(workspace: Workspace) -> None:
+    base, head = matmul_model(rows="n"), matmul_model(rows="k")
+    head.graph.input[0].name = head.graph.node[0].input[0] = "renamed"
+    for name, model in {"base.onnx": base, "head.onnx": head}.items():
+        save(model, workspace.root / name)
+    line = ("compare", "base.onnx", "head.onnx", "--shape", "x=4,16")
+    assert "head.onnx: the shape of renamed is" in workspace.tunegate(*line, code=2).stderr
+    done = workspace.tunegate(*line, "--shape", "renamed=4,16", "--json")
+    assert json.loads(done.stdout)["findings"][0]["change_percent"] is not None
 
 
 @pytest.mark.parametrize("head", ["models/m.onnx", "onnxruntime:models/m.onnx"])

@@ -118,9 +118,8 @@ def _report(
     both = against(_side(base), _side(head))
     if isinstance(both, Artifacts):
         return artifacts_report(settings, config, built_sides(both.base, both.head), revisions, out)
-    for side in (both.base, both.head):
-        if isinstance(side, Model):
-            require_sizes(side.file, dict(options.shapes))
+    models = [side.file for side in (both.base, both.head) if isinstance(side, Model)]
+    require_sizes(models, dict(options.shapes))
     return models_report(settings, config, both, pair_files(both, revisions), out)
 
 

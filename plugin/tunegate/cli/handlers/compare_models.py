@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate import pipeline
 from tunegate.artifacts.candidates import RuntimeName
-from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
+from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelInput, Revisions, Side
 from tunegate.artifacts.verdicts import Report
 from tunegate.config import AUTO, Config, ModelConfig
 from tunegate.errors import ConfigError
@@ -59,7 +59,13 @@ def models_report(
     changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
     for required in dict.fromkeys((named, runtimes)):
         require_installed(config, "run", runtimes=required)
-    subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
+    subject = Subject(
+        config=_without_lost(config, both),
+        repository=pair,
+        root=settings.repository,
+        commit="",
+        config_before=config,
+    )
     if is_one_model(both, pair):
         _require_inputs(changes, subject, out)
         return pipeline.nothing_to_do(config, no_changes(both), out.path)
@@ -83,8 +89,7 @@ def comparison_config(
         config = config_file.load_config(path)
     shapes_of_files = (_configured_shapes(config, file, settings.repository) for file in files)
     shapes = {**next(filter(None, shapes_of_files), {}), **shapes}
-    for file in files:
-        require_sizes(file, shapes)
+    require_sizes(files, shapes)
     model = ModelConfig(path=literal(name), inputs=dict(shapes))
     config = Config(
         models=(model,),
@@ -110,20 +115,38 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
     return {} if resolution.mistakes else resolution.shapes
 
 
-def require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises ConfigError, with the option to give, for an open size of an ONNX file."""
-    inputs = inputs_of_file(file) if file.is_file() else None
-    resolution = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
-    still_open = dict.fromkeys(
-        dimension.input for dimension in resolution.dimensions if dimension.size is None
-    )
-    if still_open and not resolution.mistakes:
-        options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
-        message = (
-            f"{file.name}: the shape of {', '.join(still_open)} is open. Give all of it, such as "
-            f"{options}."
+def require_sizes(files: Sequence[Path], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ConfigError, with the option to give, for an open size of an ONNX file. A shape may be
+    of an input that only one of the files has."""
+    inputs = {file: _inputs(file) for file in files}
+    names = {each.name for of_file in inputs.values() for each in of_file}
+    for file, of_file in inputs.items():
+        elsewhere = names.difference(each.name for each in of_file)
+        own = {name: shape for name, shape in shapes.items() if name not in elsewhere}
+        resolution = resolve_shapes(of_file, [ShapeLevel(shapes=own)])
+        still_open = dict.fromkeys(
+            dimension.input for dimension in resolution.dimensions if dimension.size is None
         )
-        raise ConfigError(message)
+        if still_open and not resolution.mistakes:
+            options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
+            message = (
+                f"{file.name}: the shape of {', '.join(still_open)} is open. Give all of it, such "
+                f"as {options}."
+            )
+            raise ConfigError(message)
+
+
+def _inputs(file: Path) -> tuple[ModelInput, ...]:
+    return (inputs_of_file(file) if file.is_file() else None) or ()
+
+
+def _without_lost(config: Config, both: AgainstModel) -> Config:
+    """Returns the head's configuration: without shapes of inputs that only the base has."""
+    of_base = _inputs(both.base.file) if isinstance(both.base, Model) else ()
+    lost = {each.name for each in of_base}.difference(each.name for each in _inputs(both.head.file))
+    model = config.models[0]
+    kept = {name: shape for name, shape in model.inputs.items() if name not in lost}
+    return msgspec.structs.replace(config, models=(msgspec.structs.replace(model, inputs=kept),))
 
 
 def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:
