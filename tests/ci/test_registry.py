@@ -173,14 +173,15 @@ def test_a_branch_is_a_zone_of_its_project_or_refused(project: str, branch: str)
     assert found != "main" or branch == "main"
 
 
-@pytest.mark.parametrize("project", ["", "/", "..", "a/../b", "a//b", "a b", "-x", "é"])
+@pytest.mark.parametrize("project", ["", "/", "..", "a/../b", "a//b", "a b", "é"])
 def test_what_names_no_project_is_refused(project: str) -> None:
     with pytest.raises(ConfigError, match="name no project"):
         zone_of_pull_request(project, 7)
 
 
-def test_long_names_have_zones_of_their_own() -> None:
-    zones = {zone_of_pull_request("/".join(["group"] * 30), number) for number in (7, 8)}
+@pytest.mark.parametrize("project", ["/".join(["group"] * 30), "acme/.models", "-x/models"])
+def test_names_that_no_zone_can_have_get_zones_of_their_own(project: str) -> None:
+    zones = {zone_of_pull_request(project, number) for number in (7, 8)}
     assert len(zones) == 2
     assert all(zone.startswith("pr/long/") and len(zone) <= 120 for zone in zones)
 

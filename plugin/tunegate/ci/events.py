@@ -9,6 +9,7 @@ import msgspec
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, RevisionChoice, Usual
 from tunegate.errors import ConfigError
 from tunegate.system.git.fetch import is_commit_id
+from tunegate_cache.format.names import zone_problem
 
 
 class JudgedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +96,8 @@ def contradiction(problem: str) -> ConfigError:
 # The cache zone that a CI job may write, by its project and its event.
 
 MAIN = "main"
-_MAX_CHARACTERS = 120
-_PROJECT = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*", re.ASCII)
+_PART = r"(?!\.\.?(?:/|$))[\w.-]+"
+_PROJECT = re.compile(f"{_PART}(?:/{_PART})*", re.ASCII)
 
 
 def zone_of_pull_request(project: str, number: int) -> str:
@@ -123,11 +124,12 @@ def zone_of_queue(project: str) -> str:
 
 
 def _zone(project: str, part: str) -> str:
-    """Returns a zone's name; names of projects and branches can be long, a zone's cannot."""
+    """Returns a zone's name; names of projects and branches can be long, or begin with a point; a
+    zone's cannot."""
     if not _PROJECT.fullmatch(project):
         raise contradiction("its variables name no project")
     zone = f"pr/{project}/{part}"
-    if len(zone) <= _MAX_CHARACTERS:
+    if zone_problem(zone) is None:
         return zone
     return f"pr/long/{hashlib.sha256(zone.encode()).hexdigest()}"
 
