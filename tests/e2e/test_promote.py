@@ -78,4 +78,4 @@ def test_a_zone_to_itself_and_a_zone_that_is_none_are_usage_errors(tmp_path: Pat
 
 def test_a_zone_without_records_promotes_nothing(tmp_path: Path) -> None:
     done = Workspace(tmp_path / "w").tunegate("cache", "promote", "--from-zone", PULL, code=0)
-    assert "0 of 0 tasks" in done.stdout
+    assert f"{PULL} to main: no record for a task of these models" in done.stdout

@@ -119,6 +119,17 @@ def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     assert "  tunegate warm --minutes 2    # " in shown.splitlines()[-1]
 
 
+def test_a_pipeline_of_gitlab_gets_no_workflow_of_github(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write(".gitlab-ci.yml", "test: {script: make}\n")
+    assert init.run(options(workspace)) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"The job to put into \.gitlab-ci\.yml: https://.*/how-to/gitlab\.md\n", shown)
+    assert "git add -- tunegate.yaml && " in shown
+    assert not (workspace.root / ".github").exists()
+
+
 def test_from_a_subdirectory_the_files_are_those_of_the_repository(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

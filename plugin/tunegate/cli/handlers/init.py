@@ -37,9 +37,10 @@ from tunegate.system.git.installed_commit import (
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.output.owned_directory import refuse_links
-from tunegate.wording import plural
+from tunegate.wording import page_address, plural
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
+_OF_GITLAB = ".gitlab-ci.yml"
 _LONGEST_COMMAND = 4000
 _LONGEST_LINE = 300
 
@@ -56,7 +57,7 @@ class Initialized(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: InitOptions) -> int:
-    """Writes both files or none."""
+    """Writes both files or none; a repository with GitLab's pipeline gets no workflow."""
     settings = options.settings
     repository = GitRepository(settings.repository)
     root = repository.root
@@ -69,13 +70,12 @@ def run(options: InitOptions) -> int:
     package = installed_commit()
     branch = repository.default_branch_name() or "main"
     gpu = next(iter(visible_gpus()), None)
-    files = {
-        config: starter_config(models, package, gpu),
-        root / _WORKFLOW: starter_workflow(package, branch),
-    }
+    files = {config: starter_config(models, package, gpu)}
+    if has_workflow := not (root / _OF_GITLAB).is_file() or (root / ".github").is_dir():
+        files[root / _WORKFLOW] = starter_workflow(package, branch)
     _write(files, force=options.force)
     if settings.as_json:
-        paths = (_display_path(config, root), _WORKFLOW.as_posix())
+        paths = tuple(_display_path(file, root) for file in files)
         write_json(Initialized(files=paths, models=tuple(models), gpu=gpu.name if gpu else ""))
         return PASS
     write_line(f"Wrote {_display_path(config, root)}. It gates {_coverage_text(models)}:")
@@ -86,12 +86,15 @@ def run(options: InitOptions) -> int:
         write_line(f"  They are tuned and gated on {card}. For the CPU, see targets there.")
     if any(model.guesses for model in models):
         write_line("  Where a guessed size is not the one you deploy with, correct it there.")
-    write_line(
-        f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, and "
-        "tunes at night what is left."
-    )
-    write_line(f"  {_pin_text(package)}")
-    _write_next_steps(root, config, models)
+    if has_workflow:
+        write_line(
+            f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, "
+            "and tunes at night what is left."
+        )
+        write_line(f"  {_pin_text(package)}")
+    else:
+        write_line(f"The job to put into {_OF_GITLAB}: {page_address('how-to/gitlab')}")
+    _write_next_steps(root, list(files), models)
     return PASS
 
 
@@ -139,10 +142,10 @@ def _guesses_text(model: FoundModel) -> str:
     return f"dynamic sizes, guessed: {text}" if text else ""
 
 
-def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
+def _write_next_steps(root: Path, files: Sequence[Path], models: Sequence[FoundModel]) -> None:
     new = [model.path for model in models if not model.is_committed]
-    own = [_display_path(config, root)] if config.absolute().is_relative_to(root) else []
-    add = shlex.join(["git", "add", "--", *own, _WORKFLOW.as_posix(), *new])
+    own = [_display_path(each, root) for each in files if each.absolute().is_relative_to(root)]
+    add = shlex.join(["git", "add", "--", *own, *new])
     write_line(f"Next{_place(root)}:")
     write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
     write_line("  tunegate doctor              # is all there that a run needs?")

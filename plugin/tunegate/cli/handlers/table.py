@@ -88,6 +88,9 @@ def _cell(cell: object) -> Text:
 
 
 def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
+    if not results:
+        show_lines([f"{title}: no record for a task of these models that is not there already"])
+        return
     show_table(
         title,
         ("task", "", "claimed ms", "measured ms", "beside it ms", ""),
