@@ -79,6 +79,11 @@ def replace(path: Path, body: bytes) -> None:
 _FULL_BYTES = 1024**2
 
 
+def temporary_directory() -> Path:
+    """Returns the directory of temporary files; `tempfile` names another one if this is full."""
+    return Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 -- only its room is asked
+
+
 def is_disk_full(place: Path) -> bool:
     """Returns whether the disk that holds the file, or would hold it, has next to no room."""
     existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())

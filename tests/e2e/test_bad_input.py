@@ -97,14 +97,25 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-@pytest.mark.parametrize("free_bytes", [0, 8 * 1024, 24 * 1024])
-def test_a_run_out_of_room_says_so(tmp_path: Path, small_disk: Path, free_bytes: int) -> None:
+@pytest.mark.parametrize(
+    ("free_bytes", "is_temporary"), [(0, False), (8192, False), (24576, False), (8192, True)]
+)
+def test_a_run_out_of_room_says_so(
+    tmp_path: Path,
+    small_disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    free_bytes: int,
+    is_temporary: bool,
+) -> None:
     repository = Workspace(tmp_path / "repository")
     usage = os.statvfs(small_disk)
     (small_disk / "other").write_bytes(bytes(usage.f_bavail * usage.f_frsize - free_bytes))
-    done = repository.tunegate("run", "--out", str(small_disk / "out"), code=4)
+    place = small_disk if is_temporary else small_disk / "out"
+    monkeypatch.setenv("TMPDIR", str(small_disk if is_temporary else tmp_path))
+    out = tmp_path / "out" if is_temporary else place
+    done = repository.tunegate("run", "--out", str(out), code=4)
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("tunegate: error:")]
-    assert f"a disk is full, that of {small_disk / 'out'}" in error
+    assert f"a disk is full, that of {place}" in error
     assert "Traceback" not in done.stderr
 
 

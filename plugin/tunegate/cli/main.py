@@ -26,6 +26,7 @@ from tunegate.cli.parse import HELP_FLAGS, Parsed, parse
 from tunegate.cli.shared_options import CiJob, Common, Options
 from tunegate.cli.unexpected import Ending, as_full_disk, explain_error
 from tunegate.redaction import redact, secrets_of
+from tunegate.regular_files import temporary_directory
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
 from tunegate.system.output.log_file import LogFile, Talk, talking, without_commands
@@ -175,10 +176,9 @@ def _describe_leftovers(out: Path) -> str:
 
 
 def _output_directories(call: Parsed | None) -> list[Path]:
-    """Returns the directories that were written to; `tempfile` would name another one if this is
-    full."""
+    """Returns the directories that were written to."""
     out = [call.options.common.out] if call else []
-    return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
+    return [*out, temporary_directory()]
 
 
 def _report_of(error: BaseException, log_file: LogFile | None) -> str:

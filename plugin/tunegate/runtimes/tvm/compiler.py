@@ -181,9 +181,7 @@ class MetaScheduleCompiler:
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, compiler_protocol.Built):
             has_died = finished_build.has_died(talk.died or talk.replies[0])
-            reason = str(self._model_error(job.model.path, talk))
-            require_room(job.directory.parent, reason)
-            return unbuilt(reason, crashed=has_died)
+            return unbuilt(str(self._model_error(job.model.path, talk)), crashed=has_died)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
         build = self._taken.require_same_tasks(job, finished_build.finish_build(job, reply, later))
         if build.error is not None:
@@ -191,7 +189,9 @@ class MetaScheduleCompiler:
         return build
 
     def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:
-        return self._failures.of(path, talk.died or talk.replies[0])
+        error = self._failures.of(path, talk.died or talk.replies[0])
+        require_room(self._scratch, str(error))
+        return error
 
     @property
     def _log(self) -> Path:

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from tunegate.errors import EnvironmentUnfitError, OutputError
-from tunegate.regular_files import is_disk_full, read_regular, replace, working_tree
+from tunegate.regular_files import (
+    is_disk_full,
+    read_regular,
+    replace,
+    temporary_directory,
+    working_tree,
+)
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.output import owned_directory
 from tunegate.system.output.temporary_folder import remove_abandoned
@@ -95,10 +101,12 @@ _NO_ROOM = os.strerror(errno.ENOSPC)
 
 
 def require_room(directory: Path, error: str) -> None:
-    """Raises EnvironmentUnfitError if a build failed with this error on a full disk: its runtime
-    may say that the model is broken."""
-    if _NO_ROOM in error or is_disk_full(directory):
-        raise EnvironmentUnfitError(error) from OSError(errno.ENOSPC, _NO_ROOM, str(directory))
+    """Raises EnvironmentUnfitError if a build failed with this error on a full disk, the one of
+    this directory or of temporary files: its runtime may say that the model is broken."""
+    full = next(filter(is_disk_full, (directory, temporary_directory())), None)
+    if _NO_ROOM in error or full:
+        where = str(full or directory)
+        raise EnvironmentUnfitError(error) from OSError(errno.ENOSPC, _NO_ROOM, where)
 
 
 def forget_verdict(path: Path, command: str) -> None:
