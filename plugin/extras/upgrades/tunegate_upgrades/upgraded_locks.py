@@ -103,8 +103,8 @@ class _Reading:
         return base, self._text(revisions.head, path)
 
     def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
-        """Returns the change of a lock file, None if its pins here are the same. Those for others
-        are a note."""
+        """Returns the change of a lock file, None if its pins here are the same. Those for others,
+        and whatever else was written, are a note."""
         head = self._lock(revisions.head, path)
         if not former:
             return UpgradedLock(head=head, reason=f"{path} is new")
@@ -119,7 +119,12 @@ class _Reading:
                 f"{path}: {names} changed for another Python or platform than this one, so that is "
                 "not measured here"
             )
-        return None if base.decides() == head.decides() else UpgradedLock(head=head, base=base)
+        if base.decides() != head.decides():
+            return UpgradedLock(head=head, base=base)
+        texts = self.texts(revisions, path, former)
+        if not for_others and _instructions(texts[0]) != _instructions(texts[1]):
+            self.notes.append(f"{path}: changed, and pins the same here, so nothing is measured")
+        return None
 
     def _lock(self, revision: str, path: str) -> LockFile:
         text = self._text(revision, path)
@@ -132,6 +137,12 @@ class _Reading:
             raise LockFileError(str(error)) from error
         except UnicodeDecodeError as error:
             raise LockFileError(f"{path}: is not text ({error.reason}).") from error
+
+
+def _instructions(text: str) -> list[str]:
+    """Returns the lines without comments and blanks."""
+    lines = ("".join(line.split()) for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> dict[str, str]:

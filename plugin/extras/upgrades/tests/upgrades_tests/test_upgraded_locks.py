@@ -42,6 +42,12 @@ def test_other_words_for_the_same_pins_are_no_change(checkout: Checkout, text: b
     assert after(checkout, {"r.txt": text, "x.md": b"2"}) == WatchedChanges()
 
 
+def test_whatever_else_changed_beside_the_same_pins_is_a_line(checkout: Checkout) -> None:
+    """An extra brings other packages, and an edge of a lock decides who gets one."""
+    (note,) = after(checkout, {"r.txt": b"a[gpu]==1\n"}).notes
+    assert note.startswith("r.txt: changed, and pins the same here")
+
+
 def test_nothing_is_read_without_a_glob(checkout: Checkout) -> None:
     assert after(checkout, {"r.txt": b"what is this\n"}, WatchConfig()) == WatchedChanges()
 
