@@ -1,0 +1,312 @@
+"""Copies of a cache: what a pull and a push bring, leave behind and tell."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cache.format.test_segment import KEYS, OURS, THEIRS
+from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
+from tests.support.present import present
+from tests.support.tuning_records import make_record
+from tunegate_cache.format.records import Provenance
+from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.consistency import flaws
+from tunegate_cache.maintenance.copying import pull, push
+from tunegate_cache.protocol.group_state import current_head, listing
+from tunegate_cache.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Place:
+    """A cache with two records in an archive, and one in a segment of its own."""
+    place = Place(tmp_path / "source")
+    for record in numbered(2):
+        place.publish(record)
+    place.archive()
+    place.publish(make_record("later"))
+    return place
+
+
+@pytest.fixture
+def destination(tmp_path: Path) -> Place:
+    return Place(tmp_path / "destination")
+
+
+def test_a_pulled_group_answers_as_its_source_does(source: Place, destination: Place) -> None:
+    copied = pull(source.store, destination.store, MAIN, NOBODY)
+    assert copied.problems == ()
+    assert copied.objects == 4
+    assert copied.size_bytes == sum(
+        len(destination.store.read(name))
+        for name in destination.store.names("")
+        if "HEAD" not in name
+    )
+    for name in ("w0", "w1", "later"):
+        assert destination.best(name) == make_record(name)
+
+
+def test_pulling_again_brings_news_and_moves_the_head(source: Place, destination: Place) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    source.publish(make_record("newest"))
+    source.compact()
+    pull(source.store, destination.store, MAIN, NOBODY)
+    assert destination.best("newest") == make_record("newest")
+    assert (
+        destination.store.read_pointer(MAIN.head).body == source.store.read_pointer(MAIN.head).body
+    )
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_copy_that_has_worked_on_its_own_keeps_what_it_has(
+    source: Place, destination: Place, is_collected: bool
+) -> None:
+    """Records and revocations of both count, here and after later copies."""
+    theirs, ours = (Revocation(repository=name) for name in ("bad/theirs", "bad/ours"))
+    x, y = (
+        make_record(name, source=Provenance(repository=each.repository))
+        for name, each in (("x", theirs), ("y", ours))
+    )
+    pull(source.store, destination.store, MAIN, NOBODY)
+    destination.publish(make_record("own"), x)
+    destination.compact([ours])
+    if is_collected:
+        destination.collect()
+    source.archive(make_record("news"), y)
+    source.compact([theirs])
+    for _ in range(2):
+        assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
+        names = ("w0", "w1", "later", "own", "news")
+        assert [destination.best(name) for name in names] == [make_record(name) for name in names]
+        assert (destination.best("x"), destination.best("y")) == (None, None)
+    head = present(current_head(destination.store, MAIN, NOBODY).head)
+    assert set(head.revoked) == {ours, theirs}
+
+
+def test_a_copy_whose_records_the_source_has_is_replaced(source: Place, destination: Place) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    destination.archive(make_record("own"))
+    push(destination.store, source.store, "main", keys=NOBODY, signer=None)
+    source.archive()
+    pull(source.store, destination.store, MAIN, NOBODY)
+    assert source.store.read_pointer(MAIN.head).body == (
+        destination.store.read_pointer(MAIN.head).body
+    )
+
+
+def test_a_signed_copy_is_merged_with_a_key_or_stays_as_it_is(tmp_path: Path) -> None:
+    source, copy = (Place(tmp_path / name, KEYS, OURS) for name in ("source", "copy"))
+    source.archive(make_record("a"))
+    copy.archive(make_record("own"))
+    before = copy.store.read_pointer(MAIN.head).body
+    (problem,) = pull(source.store, copy.store, MAIN, KEYS).problems
+    assert "needs a signature" in problem
+    assert copy.store.read_pointer(MAIN.head).body == before
+    assert pull(source.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    assert (copy.best("a"), copy.best("own")) == (make_record("a"), make_record("own"))
+
+
+def test_a_copy_is_not_taken_back_behind_a_head_that_its_machine_has_seen(tmp_path: Path) -> None:
+    source, copy = (Place(tmp_path / name, KEYS, OURS) for name in ("source", "copy"))
+    for name in "ab":
+        copy.publish(make_record(name))
+        copy.compact()
+    assert copy.best("b") == make_record("b")
+    push(copy.store, source.store, "main", keys=KEYS, signer=OURS)
+    source.compact()
+    assert pull(source.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    assert copy.best("b") == make_record("b")
+
+
+def test_a_copy_keeps_its_head_where_a_part_of_the_other_is_missing(
+    source: Place, destination: Place
+) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    source.archive(make_record("new"))
+    source.store.delete(listing(source.store, MAIN).packs[-1])
+    source.store.delete(listing(source.store, MAIN).packs[0])
+    assert pull(source.store, destination.store, MAIN, NOBODY).problems
+    assert destination.best("w0") == make_record("w0")
+    source.store._objects[MAIN.head] = b"garbage"
+    empty = MemoryStore()
+    (problem,) = pull(source.store, empty, MAIN, NOBODY).problems
+    assert "HEAD cannot be read; run tunegate cache fsck" in problem
+    assert empty.names("") == []
+    (problem,) = push(source.store, empty, "main", keys=NOBODY, signer=None).problems
+    assert "HEAD cannot be read" in problem
+
+
+def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destination: Place) -> None:
+    young = Place(tmp_path / "young")
+    young.publish(make_record())
+    assert pull(young.store, destination.store, MAIN, NOBODY).objects == 1
+    assert destination.store.names("") == young.store.names("")
+
+
+class Busy(MemoryStore):
+    """A store whose owner works on it while it is read for the first time."""
+
+    def __init__(self, place: Place, work: Callable[[], object]) -> None:
+        super().__init__()
+        self._objects = place.store._objects
+        self._work: Callable[[], object] | None = work
+
+    def read(self, name: str) -> bytes:
+        if self._work is not None:
+            work, self._work = self._work, None
+            work()
+        return super().read(name)
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_copy_is_whole_whatever_a_compaction_does_meanwhile(
+    source: Place, destination: Place, is_collected: bool
+) -> None:
+    """The HEAD that is copied is the one whose objects were."""
+    source.publish(*numbered(1, first=7))
+
+    def work() -> None:
+        source.compact()
+        if is_collected:
+            source.seconds += 10**6
+            source.collect()
+
+    assert pull(Busy(source, work), destination.store, MAIN, NOBODY).problems == ()
+    head = present(current_head(destination.store, MAIN, NOBODY).head)
+    assert set(head.referenced_objects(MAIN)) <= set(destination.store.names(""))
+    assert destination.best("w7") is not None
+
+
+def test_what_waits_is_forgotten_once_it_is_delivered_and_nothing_else(
+    source: Place, destination: Place
+) -> None:
+    """A run may add segments and lines of history while earlier ones are delivered."""
+    (waiting,) = listing(source.store, MAIN).segments
+    others = ["ms1/z/main/history/1", waiting.name.replace("/main/", "/main/sub/")]
+
+    def work() -> None:
+        source.store.write(others[0], b"lines")
+        source.store.write(others[1], b"another zone's")
+        source.publish(make_record("later"))
+
+    busy = Busy(source, work)
+    push(busy, destination.store, "main", keys=NOBODY, signer=None, are_moved=True)
+    (left,) = listing(source.store, MAIN).segments
+    assert left.file not in {each.file for each in listing(destination.store, MAIN).segments}
+    assert set(others) <= set(source.store.names(""))
+    assert waiting.name not in source.store.names("")
+
+
+def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destination: Place) -> None:
+    pack = listing(source.store, MAIN).packs[0]
+    source.store.delete(pack)
+    copied = pull(source.store, destination.store, MAIN, NOBODY)
+    assert copied.problems == (f"{pack} is missing or damaged; run tunegate cache fsck",)
+    assert copied.objects == 3
+
+
+def test_a_damaged_object_is_told_and_copied_once_whole(source: Place, destination: Place) -> None:
+    pack = listing(source.store, MAIN).packs[0]
+    body = source.store.read(pack)
+    source.store._objects[pack] = body[:-1]
+    copied = pull(source.store, destination.store, MAIN, NOBODY)
+    assert copied.problems == (f"{pack} is missing or damaged; run tunegate cache fsck",)
+    source.store._objects[pack] = body
+    assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
+    assert destination.best("w0") == make_record("w0")
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_zone_gets_a_key_and_another_one_by_pushing_what_it_has(
+    source: Place, tmp_path: Path, is_collected: bool
+) -> None:
+    """Under the old names they would be taken for what HEAD covers, or conflict."""
+    source.compact()
+    if is_collected:
+        source.collect()
+    names = ("w0", "w1", "later")
+    store = source.store
+    for signer in (OURS, THEIRS):
+        keys = TrustedKeys({"main": (signer.public,)})
+        place = Place(tmp_path / signer.key, keys, signer).with_store(store)
+        for _ in range(2):
+            copied = push(store, store, "main", keys=keys, signer=signer)
+            assert (copied.revoked, copied.problems) == (0, ())
+        place.archive()
+        assert [place.best(name) for name in names] == [make_record(name) for name in names]
+        place.compact(rebuild=True)
+        assert bool(list(flaws(store, MAIN, keys))) == (not is_collected)
+        assert [place.best(name) for name in names] == [make_record(name) for name in names]
+
+
+def test_what_no_trusted_key_has_signed_is_not_pulled(tmp_path: Path, destination: Place) -> None:
+    """A push from the copy would sign it."""
+    place = Place(tmp_path, TrustedKeys({"main": (OURS.public, THEIRS.public)}))
+    place.publish(make_record("good"), signer=OURS)
+    place.publish(make_record("bad"), signer=THEIRS)
+    copied = pull(place.store, destination.store, MAIN, KEYS)
+    assert (copied.objects, copied.untrusted, copied.problems) == (1, 1, ())
+    assert destination.best("bad") is None
+
+
+@pytest.mark.parametrize("is_head_lost", [False, True])
+def test_an_archive_that_was_planted_gives_a_signed_zone_what_it_trusts_alone(
+    tmp_path: Path, is_head_lost: bool
+) -> None:
+    """HEAD would vouch for the rest, and a push from a copy would sign it."""
+    place, planted = Place(tmp_path / "zone", KEYS, OURS), Place(tmp_path / "planted")
+    planted.publish(make_record("good"), signer=OURS)
+    planted.archive(make_record("bad"))
+    place.archive(make_record("a"))
+    (name,) = listing(planted.store, MAIN).archives
+    place.store.write(name, planted.store.read(name))
+    if is_head_lost:
+        place.store.delete(MAIN.head)
+    place.archive(make_record("b"))
+    assert place.compact().status == "nothing new"
+    copy, inner = Place(tmp_path / "copy", KEYS, OURS), Place(tmp_path / "inner", KEYS, OURS)
+    assert pull(place.store, copy.store, MAIN, KEYS, OURS).problems == ()
+    push(copy.store, inner.store, "main", keys=KEYS, signer=OURS)
+    for each in (place, inner):
+        assert each.best("bad") is None
+        assert [each.best(name) for name in ("good", "a", "b")] == [
+            make_record(name) for name in ("good", "a", "b")
+        ]
+
+
+@pytest.mark.parametrize("key", [THEIRS.key, ""])
+def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
+    """Signed anew, records of a key that was revoked would count again; or only the copy has
+    revoked them."""
+    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
+    source, copy, waiting = (Place(tmp_path / name, both, OURS) for name in ("s", "c", "w"))
+    for place in (copy, waiting):
+        bad = make_record("bad", source=Provenance(run="1"))
+        place.publish(bad, *(() if key else (make_record(),)), signer=THEIRS)
+    source.archive(make_record("a"))
+    copy.archive(make_record("b"))
+    revoked = Revocation(key=key, run="" if key else "1")
+    (source if key else copy).compact([revoked])
+    keys = KEYS if key else both
+    copied = push(copy.store, source.store, "main", keys=keys, signer=OURS)
+    assert (copied.revoked, copied.problems) == (1, ())
+    source.compact()
+    assert source.best("bad") is None
+    assert source.best("b") == make_record("b")
+    assert bool(source.best()) == (not key)
+    push(waiting.store, source.store, "main", keys=keys, signer=OURS, are_moved=True)
+    assert waiting.store.names("") == []
+
+
+def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: Place) -> None:
+    (name,) = listing(source.store, MAIN).segments
+    source.store.delete(name.name)
+    source.store.write(name.name, b"garbage")
+    copied = push(source.store, destination.store, "main", keys=NOBODY, signer=None)
+    assert copied.objects == 2
+    assert name.name in copied.problems[0]
+    archive = listing(source.store, MAIN).archives[0]
+    source.store.delete(archive)
+    copied = push(source.store, destination.store, "main", keys=NOBODY, signer=None)
+    assert copied.problems[1:] == (f"{archive}: it is missing",)
