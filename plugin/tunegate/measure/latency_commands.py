@@ -15,7 +15,7 @@ from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import ConfigError, MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer, Turns
-from tunegate.system.processes.user_command import output_of, printed_number, shown
+from tunegate.system.processes.user_command import command_error, output_of, printed_number
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|(inf|infinity|nan)(?![a-z]))", re.IGNORECASE)
@@ -41,8 +41,7 @@ class Commands:
         compares_outputs: bool = False,
     ) -> Bench:
         if slowdown_percent:
-            message = f"{shown(self._lines[head])}: a command cannot be made slower"
-            raise MeasurementError(message)
+            raise command_error(self._lines[head], "is a command, and cannot be made slower")
         return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng, self._good_lines)
 
     def single_ms(self, artifact: Path) -> float:
@@ -125,8 +124,7 @@ def latencies_ms(line: str) -> list[float]:
     numbers = [text.strip() for text in output.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
     times = [_latency_ms(text, line) for text in numbers]
     if not times:
-        message = f"{shown(line)} printed no latency: one number of milliseconds in a line"
-        raise MeasurementError(message)
+        raise command_error(line, "printed no latency: one number of milliseconds in a line")
     return times
 
 
@@ -135,11 +133,8 @@ def _latency_ms(text: str, line: str) -> float:
     spelling."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < math.inf:
-        message = (
-            f"{shown(line)} printed {text[:40]!r}, which is not a latency: "
-            "a number of milliseconds above zero"
-        )
-        raise MeasurementError(message)
+        what = f"printed no latency, a number of milliseconds above zero, but {text!r}"
+        raise command_error(line, what)
     return value
 
 
@@ -160,8 +155,7 @@ class ScoringCommand:
         lines = output_of(self._line, str(artifact)).split()
         score = printed_number(lines[-1]) if lines else None
         if score is None:
-            message = f"{shown(self._line)} printed no number at its end"
-            raise MeasurementError(message)
+            raise command_error(self._line, "printed no number at its end")
         return score
 
 

@@ -14,10 +14,14 @@ from tunegate.errors import MeasurementError, ModelError, RevisionError
 from tunegate.ports import CaseScorer, Repository
 from tunegate.system.processes.interpreter import child_environment
 from tunegate.system.processes.memory_limit import memory_limit
-from tunegate.system.processes.user_command import Surroundings, output_of, printed_number
+from tunegate.system.processes.user_command import (
+    Surroundings,
+    command_error,
+    output_of,
+    printed_number,
+)
 
 LIMIT_SECONDS = 120.0
-_SHOWN = 40
 
 
 class MetricCommands:
@@ -67,7 +71,7 @@ class MetricCommands:
             self._refuse_checkout(words)
             export_named_files(self._repository, self._revision, words, into)
         except (ValueError, MeasurementError) as error:
-            raise MeasurementError(f"`{command}` cannot be run ({error})") from error
+            raise command_error(command, f"cannot be run ({error})") from error
 
     def _refuse_checkout(self, words: Sequence[str]) -> None:
         """Raises MeasurementError for a path into the checkout: it would run what a pull request
@@ -82,19 +86,18 @@ class MetricCommands:
 
 def _numbers(command: str, words: list[str], names: list[str]) -> tuple[float, ...]:
     if len(words) != len(names):
-        message = (
-            f"`{command}` printed {len(words)} words for {len(names)} cases: "
-            "one number for each, in the order of their names, and nothing else"
+        raise command_error(
+            command,
+            f"printed {len(words)} words for {len(names)} cases: one number for each, in the order "
+            "of their names, and nothing else",
         )
-        raise MeasurementError(message)
     return tuple(_number(command, word, name) for word, name in zip(words, names, strict=True))
 
 
 def _number(command: str, word: str, name: str) -> float:
     number = printed_number(word)
     if number is None:
-        message = f"`{command}` printed {word[:_SHOWN]!r} for {name}, which is not a finite number"
-        raise MeasurementError(message)
+        raise command_error(command, f"printed no finite number for {name}, but {word!r}")
     return number
 
 

@@ -21,6 +21,8 @@ from tunegate.system.processes import interpreter
 from tunegate.system.processes.signals import raise_if_cancelled
 
 _PIECE_BYTES = 65536
+_MAX_WHAT = 240
+"""The most characters of what a command did: a line that it said last can be long."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,15 +53,15 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
             _end(process, mark)
     if process.returncode != 0:
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
-        said = redact(last[0], secrets_of(os.environ))[:200]
-        message = f"{shown(line)} exited with {process.returncode}: {said}"
-        raise MeasurementError(message)
+        raise command_error(line, f"exited with {process.returncode}: {last[0]}")
     return output
 
 
-def shown(line: str) -> str:
-    """Returns a command line for a message, without the job's secrets."""
-    return f"`{redact(line, secrets_of(os.environ))}`"
+def command_error(line: str, what: str) -> MeasurementError:
+    """Returns the error of a command line. Neither it nor what it did or said shows a secret of the
+    job."""
+    secrets = secrets_of(os.environ)
+    return MeasurementError(f"`{redact(line, secrets)}` {redact(what, secrets)[:_MAX_WHAT]}")
 
 
 def printed_number(word: str) -> float | None:
@@ -85,8 +87,7 @@ def _start(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        message = f"{shown(line)} cannot be run ({error})"
-        raise MeasurementError(message) from error
+        raise command_error(line, f"cannot be run ({error})") from error
 
 
 def _limit(pid: int, within: Surroundings, mark: Mapping[str, str]) -> None:
@@ -120,13 +121,13 @@ def _read_output(
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(max(0.0, until - time.monotonic()))
     if process.returncode is None:
-        raise MeasurementError(_endless(line, within))
+        raise _endless(line, within)
     output, errors = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
     return output, errors
 
 
-def _endless(line: str, within: Surroundings) -> str:
-    return f"{shown(line)} did not end in {within.limit_seconds:.0f} s"
+def _endless(line: str, within: Surroundings) -> MeasurementError:
+    return command_error(line, f"did not end in {within.limit_seconds:.0f} s")
 
 
 def _read_piece(
@@ -142,9 +143,9 @@ def _refuse_endless(
     line: str, within: Surroundings, until: float, texts: Iterable[bytearray]
 ) -> None:
     if time.monotonic() >= until:
-        raise MeasurementError(_endless(line, within))
+        raise _endless(line, within)
     if any(len(text) > within.most_bytes for text in texts):
-        raise MeasurementError(f"{shown(line)} printed more than {within.most_bytes >> 20} MiB")
+        raise command_error(line, f"printed more than {within.most_bytes >> 20} MiB")
 
 
 def _end(process: subprocess.Popen[bytes], mark: Mapping[str, str]) -> None:
