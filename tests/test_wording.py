@@ -51,8 +51,8 @@ def test_a_password_may_have_the_sign_that_ends_it() -> None:
 
 
 def test_signatures_in_an_address_are_left_out() -> None:
-    address = "https://host/m?v=2&X-Amz-Signature=abc&sig=d%2Fe"
-    assert redact(address, ()) == "https://host/m?v=2&X-Amz-Signature=***&sig=***"
+    address = f"https://host/m?v=2&X-Amz-Signature=abc&sig=d%2Fe&jwt={'eyJh' * 9}"
+    assert redact(address, ()) == "https://host/m?v=2&X-Amz-Signature=***&sig=***&jwt=***"
     assert redact("?sig" * 20_000, ()) == "?sig" * 20_000  # a long name costs no minutes
 
 

@@ -11,11 +11,12 @@ _MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/|(?<!models:/))[^/\s]+@")
 """A path made from an address has one slash. `models:/name@alias` names a model."""
 _IN_QUERY = re.compile(
-    r"([?&](?=[^=&?\s]*(?:sig|token|secret|key|credential|passw|auth))[^=&?\s]*+=)[^&\s\"']+",
+    r"([?&](?:(?=[^=&?\s]*(?:sig|token|secret|key|credential|passw|auth))[^=&?\s]*+="
+    r"|[^=&?\s]*+=(?=[^&\s\"']{20})))[^&\s\"']+",
     re.IGNORECASE,
 )
-"""A signed address carries its rights in its query. A name is read once, so the time is linear in
-the length of a text."""
+"""A signed address carries its rights in its query, under a name that says so, or as a long value.
+A name is read once, so the time is linear in the length of a text."""
 _SHOWN = "***"
 
 
