@@ -116,7 +116,7 @@ def shape(text: str) -> Shape:
 
 
 def _is_extent(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _MAX_DIGITS and int(text) > 0
+    return text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def hours(text: str) -> float:

@@ -50,11 +50,9 @@ def run(options: CompareOptions) -> int:
     if not head:
         raise ConfigError("HEAD is missing. See: tunegate compare --help")
     if options.are_commands:
-        if settings.metric_command:
-            message = (
-                "--metric-command gets an artifact, and commands have none. Leave one of them out."
-            )
-            raise ConfigError(message)
+        unusable = {"--metric-command": settings.metric_command, "--shape": options.shapes}
+        if given := next(filter(unusable.get, unusable), None):
+            raise ConfigError(f"{given} is for models, and --commands has none. Leave one out.")
         return compare_commands(
             settings, compare_models.comparison_config(settings, head, {}), base, head
         )
