@@ -19,6 +19,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import ExpectedStep, Shard, StepKind
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.artifacts.verdicts import WarmedModel
+from tunegate.config import BudgetConfig, Config, TargetConfig
 from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
 from tunegate.tune.outcomes import known_after, shippings, warmed_models
@@ -82,8 +83,16 @@ def standing(name: str, target: str) -> Challenge:
     )
 
 
+NO_CAP = BudgetConfig(minutes=None)
+
+
+def config_of(every: Sequence[Challenge], budget: BudgetConfig) -> Config:
+    targets = (TargetConfig(name=name) for name in {each.task.target for each in every})
+    return Config(models=(), targets=tuple(targets), budget=budget)
+
+
 def outcome_of(
-    every: Sequence[Challenge], tuner: Rechecking, minutes: float | None = None
+    every: Sequence[Challenge], tuner: Rechecking, budget: BudgetConfig = NO_CAP
 ) -> tuple[list[RevalidationStatus], list[TuningRecord], Lines]:
     said, published = Lines(), list[TuningRecord]()
 
@@ -93,7 +102,7 @@ def outcome_of(
 
     context = make_context(Path(), said, tuner.clock)
     results, are_published = revalidate(
-        every, MODELS, tuner, minutes, context=context, publish=publish
+        every, MODELS, tuner, config_of(every, budget), context=context, publish=publish
     )
     assert are_published
     return [result.status for result in results], published, said
@@ -109,11 +118,21 @@ def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_ord
     assert published == [every[at].challengers[0] for at in (0, 2, 1)]
 
 
-def test_all_targets_share_the_minutes() -> None:
+@pytest.mark.parametrize(
+    ("budget", "shares"),
+    [
+        (BudgetConfig(minutes=1.0), [(60, None), (20, None)]),
+        (BudgetConfig(minutes=None, usd=1.0, usd_per_hour=60.0), [(60, None), (20, None)]),
+        (BudgetConfig(minutes=None, trials=16), [(None, 16), (None, 8)]),
+    ],
+    ids=["minutes", "dollars", "trials"],
+)
+def test_all_targets_share_the_budget(budget: BudgetConfig, shares: list[object]) -> None:
     every = [standing(name, name) for name in ("cpu", "gpu", "npu")]
     tuner = Rechecking()
-    assert outcome_of(every, tuner, 1.0)[0] == ["taken", "taken", "not-measured"]
-    assert [shard.budget.seconds for shard in tuner.shards] == [60, 20]
+    assert outcome_of(every, tuner, budget)[0] == ["taken", "taken", "not-measured"]
+    budgets = [shard.budget for shard in tuner.shards]
+    assert [(b.seconds and round(b.seconds), b.trials) for b in budgets] == shares
 
 
 def test_the_winners_of_a_target_are_published_before_the_next_is_measured() -> None:
@@ -128,13 +147,14 @@ def test_the_winners_of_a_target_are_published_before_the_next_is_measured() -> 
     every = [standing("a", "cpu"), standing("b", "gpu"), standing("c", "cpu")]
     context = make_context(Path(), Lines(), clock)
     tuner = Rechecking(clock)
-    found = revalidate(every, MODELS, tuner, None, context=context, publish=publish)
+    config = config_of(every, NO_CAP)
+    found = revalidate(every, MODELS, tuner, config, context=context, publish=publish)
     assert (times, found[1]) == ([(80, 2), (120, 1)], False)
 
 
 def test_where_nothing_stands_nothing_is_measured() -> None:
     tuner = Rechecking()
-    assert outcome_of([], tuner, 1.0)[:2] == ([], [])
+    assert outcome_of([], tuner)[:2] == ([], [])
     assert tuner.shards == []
 
 

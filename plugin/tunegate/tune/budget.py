@@ -122,6 +122,17 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         return self.limit is not None
 
 
+def left_after(config: BudgetConfig, spent: Spending) -> BudgetConfig:
+    """Returns the caps without what was spent, at the price of its target."""
+    minutes, usd, trials = config.minutes, config.usd, config.trials
+    return msgspec.structs.replace(
+        config,
+        minutes=None if minutes is None else max(0.0, minutes - spent.seconds / 60),
+        usd=None if usd is None else max(0.0, usd - (spent.usd or 0.0)),
+        trials=None if trials is None else max(0, trials - spent.trials),
+    )
+
+
 def clock_limit(budget: plans.Budget) -> Limit:
     """Returns the limit on time that ends tuning first: the money or the minutes."""
     bought = _seconds_bought(budget.usd, budget.usd_per_hour)

@@ -13,9 +13,11 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.config import Config
 from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish, Tuner
 from tunegate.tools import RunContext
+from tunegate.tune.budget import Spending, left_after, resolve_budget
 from tunegate.tune.claims import resume_point
 from tunegate.wording import plural
 from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
@@ -75,9 +77,7 @@ def challenges(
     return tuple(pairs)
 
 
-def revalidation_shard(
-    target: str, challenges: Sequence[Challenge], seconds: float | None
-) -> Shard:
+def revalidation_shard(target: str, challenges: Sequence[Challenge], budget: Budget) -> Shard:
     """Returns the shard of records to measure on one target."""
     tasks = tuple(
         PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
@@ -89,7 +89,7 @@ def revalidation_shard(
         target=target,
         labels=(),
         tasks=tasks,
-        budget=Budget(seconds=seconds, trials=None),
+        budget=budget,
         predicted_seconds=0.0,
     )
 
@@ -175,32 +175,35 @@ def _identity(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
 
 # Revalidates records of others on every target, within the budget.
 
-_SECONDS_PER_MINUTE = 60
-
 
 def revalidate(
     challenges: Sequence[Challenge],
     models: ModelFiles,
     tuner: Tuner,
-    minutes: float | None,
+    config: Config,
     *,
     context: RunContext,
     publish: Publish,
 ) -> tuple[tuple[Revalidated, ...], bool]:
     """Returns the result of every challenge, and whether all winners were delivered. Those of a
     target are published before the next is measured, so a cancelled run keeps them. All targets
-    together have these minutes."""
-    began, are_published = context.clock.monotonic(), True
+    together have the budget of a run. Raises ConfigError for a price that is not known."""
+    left, are_published = config.budget, True
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
-    for target in dict.fromkeys(challenge.task.target for challenge in challenges):
-        used = context.clock.monotonic() - began
-        seconds = None if minutes is None else max(0.0, minutes * _SECONDS_PER_MINUTE - used)
-        if seconds == 0:
+    targets = {target.name: target for target in config.targets}
+    for name in dict.fromkeys(challenge.task.target for challenge in challenges):
+        spending = Spending(budget=resolve_budget(left, targets[name]))
+        if spending.is_spent:
             break
-        shard = revalidation_shard(target, challenges, seconds)
-        context.progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {target}")
-        outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
-        here = [c for c in challenges if c.task.target == target]
+        began = context.clock.monotonic()
+        shard = revalidation_shard(name, challenges, spending.budget)
+        context.progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {name}")
+        outcomes_here = {outcome.key: outcome for outcome in tuner.recheck(shard, models)}
+        outcomes.update(outcomes_here)
+        here = [c for c in challenges if c.task.target == name]
         winners = [result_of(c, outcomes.get(c.task.key))[1] for c in here]
         are_published &= publish([winner for winner in winners if winner is not None])
+        seconds = context.clock.monotonic() - began
+        trials = sum(outcome.trials for outcome in outcomes_here.values())
+        left = left_after(left, msgspec.structs.replace(spending, seconds=seconds, trials=trials))
     return tuple(result_of(c, outcomes.get(c.task.key))[0] for c in challenges), are_published

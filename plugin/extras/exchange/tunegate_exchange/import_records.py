@@ -49,8 +49,8 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: ImportOptions) -> int:
-    """Measures the database's records again for the tasks of the models at HEAD, within
-    `budget.minutes`. Raises ConfigError."""
+    """Measures the database's records again for the tasks of the models at HEAD, within the budget.
+    Raises ConfigError."""
     settings = options.settings
     project = open_project(settings)
     database = read_database(options.directory)
@@ -66,7 +66,7 @@ def run(options: ImportOptions) -> int:
             standing,
             models.files,
             tools.tuner,
-            project.config.budget.minutes,
+            project.config,
             context=tools.context,
             publish=lambda winners: tools.index.publish([*map(_signed_off, winners)]),
         )

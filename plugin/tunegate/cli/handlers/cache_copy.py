@@ -132,7 +132,7 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def promote(options: cache.PromoteOptions) -> int:
-    """Measures a zone's records again for the tasks of the models at HEAD, within `budget.minutes`.
+    """Measures a zone's records again for the tasks of the models at HEAD, within the budget.
     Raises ConfigError."""
     settings = options.settings
     problem = zone_problem(options.from_zone)
@@ -155,7 +155,7 @@ def promote(options: cache.PromoteOptions) -> int:
             standing,
             files,
             tools.tuner,
-            project.config.budget.minutes,
+            project.config,
             context=tools.context,
             publish=lambda winners: tools.index.publish(
                 [_mark_promoted(record, options.from_zone) for record in winners]
