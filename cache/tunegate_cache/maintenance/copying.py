@@ -183,81 +183,118 @@ def push(
     may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
     files: set[str] = set()
-    revoked: dict[Group, tuple[_Revoked, _Revoked]] = {}
+    rules: dict[Group, _Rules] = {}
     for place, found in _bodies(source, zone):
         contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
         if isinstance(found, str) or isinstance(contents, str):
             copied = copied.plus(Copied(problems=(f"{place}: {contents}",)))
             continue
-        name = found[0]
-        if name.file in files:
+        group, file = found[0].group, found[0].file
+        if file in files:
             continue
-        files.add(name.file)
-        if name.group not in revoked:
-            ours = group_state.current_head(source, name.group, TrustedKeys()).revoked
-            theirs = group_state.current_head(destination, name.group, TrustedKeys()).revoked
-            revoked[name.group] = ours, (*ours, *theirs)
-        name, body, hidden = _offered(found, contents, revoked[name.group], keys, signer)
+        files.add(file)
+        if group not in rules:
+            rules[group] = _rules(source, destination, group, keys)
+        name, body, left, is_cut = _offered(found, contents, rules[group], keys, signer)
+        hidden = len(contents.stored) - left
         done = Copied(revoked=hidden)
-        records = len(contents.stored) - hidden
-        if records:
+        if left or not is_cut:
             try:
                 destination.write(name.name, body)
-                done = Copied(objects=1, records=records, revoked=hidden, size_bytes=len(body))
+                done = Copied(objects=1, records=left, revoked=hidden, size_bytes=len(body))
             except ObjectConflictError as error:  # by a damaged one
                 done = Copied(problems=(f"{error}; {_CHECK} --repair",))
+        if is_cut and contents.refused:
+            count = len(contents.refused)
+            problem = f"{place}: {count} of its lines stay behind, which this version cannot read"
+            done = done.plus(Copied(problems=(problem,)))
+        if are_moved and hidden and not rules[group].is_sure:
+            problem = f"{group.head}: no trusted key has signed it, and it revokes what waits here"
+            done = done.plus(Copied(problems=(f"{problem}; {_CHECK} --repair",)))
         copied = copied.plus(done)
         if are_moved and not done.problems:
             source.delete(place)
     return copied
 
 
+class _Rules(msgspec.Struct, frozen=True):
+    """The revocations of the source, and of both places. They are sure where a trusted key has
+    signed those of the destination."""
+
+    ours: _Revoked
+    all: _Revoked
+    is_sure: bool
+
+
+def _rules(
+    source: ObjectStore, destination: ObjectStore, group: Group, keys: TrustedKeys
+) -> _Rules:
+    ours = group_state.current_head(source, group, TrustedKeys()).revoked
+    is_sure = group_state.current_head(destination, group, keys).head is not None
+    # A zone that gets another key has a HEAD that this one has not signed: it counts, too.
+    theirs = group_state.current_head(destination, group, TrustedKeys()).revoked
+    return _Rules(ours, (*ours, *theirs), is_sure)
+
+
 def _offered(
     found: tuple[SegmentName, bytes],
     contents: SegmentContents,
-    revoked: tuple[_Revoked, _Revoked],
+    rules: _Rules,
     keys: TrustedKeys,
     signer: Signer | None,
-) -> tuple[SegmentName, bytes, int]:
-    """Returns a segment as its zone trusts it, and how many of its records stay behind: those that
-    the source has revoked, and of one that is signed anew those that either place has."""
+) -> tuple[SegmentName, bytes, int, bool]:
+    """Returns a segment as its zone trusts it, the number of its records, and whether lines were
+    cut: those that the source has revoked; of one that is cut or signed anew, and so loses its own
+    signature, those that either place has revoked, and those that nobody can read."""
     name, body = found
     is_trusted = signer is None or segment.signature_of(body) is not None
     if keys.is_required(name.zone):
         is_trusted = segment.is_trusted(name, body, keys)
     latest = int(time.time()) + SKEW_SECONDS
-    left = [s.text for s in contents.stored if counted(s, revoked[not is_trusted], latest)]
-    hidden = len(contents.stored) - len(left)
-    if hidden:
+    is_whole = is_trusted and all(counted(s, rules.ours, latest) for s in contents.stored)
+    left = [s.text for s in contents.stored if is_whole or counted(s, rules.all, latest)]
+    is_cut = len(left) < len(contents.stored) + len(contents.refused) and not is_whole
+    if is_cut:
         body = segment.pack_lines(left)
         name = msgspec.structs.replace(name, digest=segment.segment_digest(body))
-    if signer is not None and (hidden or not is_trusted):
+    if signer is not None and not is_whole:
         # What HEAD covers has the old name, or what nobody trusts.
         name = msgspec.structs.replace(name, writer=signer.key[:8])
         body = segment.signed(name, segment.without_signature(body), signer)
-    return name, body, hidden
+    return name, body, len(left), is_cut
 
 
 def _bodies(
     source: ObjectStore, zone: str
 ) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
-    """Yields the zone's segments by place, those that stand alone first: what is compacted
-    meanwhile is in an archive then. Yields why an object cannot be read in place of its content."""
-    for name in map(parse_segment, source.names(f"ms1/z/{zone}/")):
-        if name is not None and name.zone == zone:
-            try:
-                yield name.name, (name, source.read(name.name))
-            except ObjectNotFoundError:
-                continue  # compacted or delivered meanwhile
-            except StoreUnavailableError as error:
-                yield name.name, str(error)
+    """Yields the zone's segments by place. Yields why an object cannot be read in place of its
+    content, and of a group whose HEAD cannot be read no more: it may have revoked the rest."""
     for group in group_state.groups(source, zone):
-        current = group_state.current_head(source, group, TrustedKeys())
-        if current.problem:
-            yield group.head, current.problem
-        for digest in current.head.archives if current.head else ():
-            try:
-                for name, body in read_archive(source, group, digest):
-                    yield name.name, (name, body)
-            except CorruptArchiveError as error:
-                yield group.content("cold", digest), str(error)
+        try:
+            yield from _bodies_of(source, group)
+        except StoreUnavailableError as error:
+            yield group.head, str(error)
+
+
+def _bodies_of(
+    source: ObjectStore, group: Group
+) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
+    """Yields those that stand alone first: what is compacted meanwhile is in an archive then."""
+    listed = group_state.listing(source, group)
+    if problem := group_state.current_head(source, group, TrustedKeys()).problem:
+        yield group.head, problem
+        return
+    for name in listed.segments:
+        try:
+            yield name.name, (name, source.read(name.name))
+        except ObjectNotFoundError:
+            continue  # compacted or delivered meanwhile
+        except StoreUnavailableError as error:
+            yield name.name, str(error)
+    current = group_state.current_head(source, group, TrustedKeys())
+    for digest in current.head.archives if current.head else ():
+        try:
+            for name, body in read_archive(source, group, digest):
+                yield name.name, (name, body)
+        except (CorruptArchiveError, StoreUnavailableError) as error:
+            yield group.content("cold", digest), str(error)

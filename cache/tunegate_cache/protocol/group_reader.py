@@ -53,16 +53,21 @@ class GroupReader:
         compacted = [group for group, names_of in names_by_group.items() if group.head in names_of]
         heads_here = self._heads(compacted, requests)
         covered = {group: frozenset(head.covers) for group, head in heads_here.items()}
+        unsafe = {
+            group
+            for group, names_of in names_by_group.items()
+            if group not in heads_here and self._is_unsafe(group, names_of, requests)
+        }
         fresh = [
             name
             for group, names_of in names_by_group.items()
-            if group in heads_here or not self._is_unsafe(group, names_of, requests)
+            if group not in unsafe
             for name in names.segments_of(group, names_of)
             if name.file not in covered.get(group, ())
         ]
         records = [*self._records(fresh, heads_here, requests)]
         for own in waiting:
-            if own.name.group not in self._trust.pins:
+            if own.name.group not in {*self._trust.pins, *unsafe}:
                 records += self._usable(own.name, own.body, heads_here, requests)
         return GroupContents(tuple(records), tuple(self._snapshots(heads_here, requests)))
 

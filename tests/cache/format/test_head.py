@@ -26,6 +26,7 @@ from tunegate_cache.format.records import Decision, Miss, Provenance, TuningReco
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import group_state
+from tunegate_cache.protocol.uploads import WriteAhead
 
 DAY = 24 * 3600
 NOW = 1000 * DAY + DAY // 2
@@ -86,9 +87,12 @@ def test_what_was_revoked_counts_no_more_when_the_head_is_lost(tmp_path: Path, l
     older = place.store.read_pointer(MAIN.head).body
     place.compact([Revocation(until=2**40)])
     assert place.best() is None
+    (waiting,) = group_state.listing(place.store, MAIN).segments
+    body = place.store.read(waiting.name)
     place.store.delete(MAIN.head)
     if left:
         place.store.write(MAIN.head, older if left == b"older" else left)
+    assert WriteAhead(tmp_path / "wal").keep(waiting, body)
     cache = place.cache()
     hit = cache.lookup([(make_key(), make_shape())])[make_key()]
     assert hit == Miss("corrupt")

@@ -8,10 +8,13 @@ import pytest
 from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.present import present
-from tests.support.tuning_records import make_record
+from tests.support.tuning_records import TARGET, make_record
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import segment_name
+from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import Provenance
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.maintenance.consistency import flaws
 from tunegate_cache.maintenance.copying import pull, push
 from tunegate_cache.protocol.group_state import current_head, listing
@@ -297,6 +300,59 @@ def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
     assert bool(source.best()) == (not key)
     push(waiting.store, source.store, "main", keys=keys, signer=OURS, are_moved=True)
     assert waiting.store.names("") == []
+
+
+@pytest.mark.parametrize("keys", [TrustedKeys({"main": (OURS.public, THEIRS.public)}), NOBODY])
+def test_a_segment_that_is_cut_escapes_no_revocation_of_its_key(
+    tmp_path: Path, keys: TrustedKeys
+) -> None:
+    """The rest of it is signed anew, or not at all."""
+    bucket, copy = (Place(tmp_path / name, keys, OURS) for name in ("bucket", "copy"))
+    bucket.publish(make_record(source=Provenance(run="5")), make_record("x"))
+    bucket.compact([Revocation(run="5")])
+    pull(bucket.store, copy.store, MAIN, keys)
+    bucket.compact([Revocation(key=OURS.key)])
+    signer = None if keys is NOBODY else THEIRS
+    assert push(copy.store, bucket.store, "main", keys=keys, signer=signer).revoked == 2
+    assert (bucket.best(), bucket.best("x")) == (None, None)
+
+
+@pytest.mark.parametrize("signer", [None, OURS])
+def test_what_waits_and_this_version_cannot_read_goes_on_waiting(
+    tmp_path: Path, signer: Signer | None
+) -> None:
+    """It is delivered whole, or nobody vouches for it."""
+    keys = KEYS if signer else NOBODY
+    later = encode_record(make_record()).replace(b'"v":1', b'"v":2')
+    body = segment.pack_lines([later, encode_record(make_record("x"))])
+    digest = segment.segment_digest(body)
+    name = segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=digest)
+    bucket, waiting = Place(tmp_path, keys, OURS), MemoryStore()
+    waiting.write(name.name, body)
+    copied = push(waiting, bucket.store, "main", keys=keys, signer=signer, are_moved=True)
+    assert (copied.objects, copied.records) == (1, 1)
+    assert bucket.best("x") == make_record("x")
+    assert waiting.names("") == ([name.name] if signer else [])
+    assert [p.partition(": ")[2] for p in copied.problems] == (
+        ["1 of its lines stay behind, which this version cannot read"] if signer else []
+    )
+    assert bool(signer) != (bucket.store.names("")[0] == name.name)
+
+
+def test_a_head_that_nobody_signed_makes_no_push_forget_what_waits(tmp_path: Path) -> None:
+    bucket, waiting = Place(tmp_path / "bucket", KEYS, OURS), Place(tmp_path / "waiting")
+    bucket.publish(make_record("a"))
+    Place(tmp_path).with_store(bucket.store).compact([Revocation(until=2**40)])
+    waiting.publish(make_record())
+    waits = waiting.store.names("")
+    for _ in range(2):
+        copied = push(waiting.store, bucket.store, "main", keys=KEYS, signer=OURS, are_moved=True)
+        assert "no trusted key has signed it" in copied.problems[0]
+        assert (copied.objects, waiting.store.names("")) == (0, waits)
+    bucket.compact()
+    copied = push(waiting.store, bucket.store, "main", keys=KEYS, signer=OURS, are_moved=True)
+    assert (copied.records, copied.problems, waiting.store.names("")) == (1, (), [])
+    assert bucket.best() is not None
 
 
 def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: Place) -> None:

@@ -51,16 +51,18 @@ def run_pull(options: cache.PullOptions) -> int:
     return _finish(settings, admin.location, str(options.directory), total)
 
 
-class _Destination(FileStore):
-    """The directory of a copy. Its trouble is not the cache's."""
-
-    def read(self, name: str) -> bytes:
-        with _named_in_trouble():
-            return super().read(name)
+class _Source(FileStore):
+    """The directory of a copy. Its trouble is not the cache's; `push` names what it cannot read."""
 
     def names(self, prefix: str) -> Sequence[str]:
         with _named_in_trouble():
             return super().names(prefix)
+
+
+class _Destination(_Source):
+    def read(self, name: str) -> bytes:
+        with _named_in_trouble():
+            return super().read(name)
 
     def write(self, name: str, body: bytes) -> None:
         with _named_in_trouble():
@@ -89,7 +91,7 @@ def run_push(options: cache.PushOptions) -> int:
     admin = open_cache_admin(settings)
     require_signing(admin.config)
     waiting = undelivered_store(admin.config, root=admin.root)
-    source = waiting if directory is None else FileStore(directory)
+    source = waiting if directory is None else _Source(directory)
     with answering(admin.config):
         total = push(
             source,
