@@ -85,6 +85,22 @@ def temporary_directory() -> Path:
 
 
 def is_disk_full(place: Path) -> bool:
-    """Returns whether the disk that holds the file, or would hold it, has next to no room."""
-    existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
-    return shutil.disk_usage(existing).free < _FULL_BYTES
+    """Returns whether the disk that holds the file, or would hold it, has next to no room; False
+    if that cannot be asked."""
+    try:
+        existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
+        usage = shutil.disk_usage(existing)
+    except OSError:
+        return False
+    return usage.total > 0 and usage.free < _FULL_BYTES
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def lacked_room(error: BaseException) -> bool:
+    """Returns whether an error, or one behind it, is that of a full disk. Words say nothing: they
+    may be a model's."""
+    inner = error.__cause__ or error.__context__
+    is_full = isinstance(error, OSError) and error.errno in NO_ROOM
+    return is_full or (inner is not None and lacked_room(inner))

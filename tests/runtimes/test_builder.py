@@ -245,6 +245,31 @@ def test_numbers_from_a_generator_are_compared_from_its_beginning(
     assert (build.error, build.notes) == (None, ())
 
 
+def test_a_generator_in_a_branch_that_few_inputs_take_makes_no_error(tmp_path: Path) -> None:
+    """A first inference, on other inputs, may have drawn from it already."""
+    shape = [4, 8]
+    noise = helper.make_node("RandomNormalLike", ["x"], ["r"], seed=3.0)
+    noisy = [noise, helper.make_node("Add", ["x", "r"], ["t"])]
+    plain = [helper.make_node("Identity", ["x"], ["e"])]
+    branches = {
+        "then_branch": model_of(noisy, {}, {"t": shape}).graph,
+        "else_branch": model_of(plain, {}, {"e": shape}).graph,
+    }
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Less", ["sum", "zero"], ["is_below"]),
+        helper.make_node("If", ["is_below"], ["y"], **branches),
+    ]
+    model = model_of(nodes, {"x": shape}, {"y": shape}, weights={"zero": np.float32(0)})
+    file = save(model, tmp_path / "m.onnx")
+    for seed in range(12):
+        job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / f"b{seed}")
+        request = SavingBuilder(ONNX_RUNTIME, tmp_path / f"s{seed}", seed=seed)._request(job)
+        reply = handle_request(msgspec.structs.replace(request, is_reference=False))
+        assert isinstance(reply, WrittenBuild)
+        assert present(reply.check).passed
+
+
 def test_a_model_is_not_to_blame_for_a_disk_that_is_full_when_it_is_built(tmp_path: Path) -> None:
     file = save(conv_model(channels=64, out=64), tmp_path / "m.onnx")
     with mounted_disk(tmp_path / "small") as place:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate import errors
-from tunegate.regular_files import is_disk_full
+from tunegate.regular_files import NO_ROOM, is_disk_full
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
@@ -105,7 +105,6 @@ def error_text(error: BaseException) -> str:
 # The check whether a failure came from a full disk. A compiler, or ONNX Runtime, that could not
 # write a file says that the model is broken; so the disks are asked.
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _OWN_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EFBIG}
 """The limits of this process, whatever file it met them at."""
 
@@ -120,7 +119,7 @@ def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
     if limit is not None:
         advice = errors.LIMIT_ADVICE[limit.errno or 0]
         return errors.EnvironmentUnfitError(f"this machine refuses: {error_text(limit)}. {advice}")
-    lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)
+    lacking = next((e for e in _chain(error) if e.errno in NO_ROOM), None)
     full = next(filter(is_disk_full, directories), None)
     if lacking is None and full is None:
         return error

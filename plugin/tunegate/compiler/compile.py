@@ -23,6 +23,7 @@ from tunegate.errors import (
     TunegateError,
     UnsupportedModelError,
 )
+from tunegate.regular_files import lacked_room
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed, ModelFile
@@ -56,15 +57,21 @@ def reply_or_failure(answer: Callable[[], _Reply], path: str, feature: str) -> _
     except NotOfferedError as error:
         reason = f"{path}: TVM does not offer {feature}: {error}."
         has_died = isinstance(error, NotOfferedNowError)
-        return Failed(reason, model=True, memory=lacked_memory(error), died=has_died)
+        return _failed(error, reason, died=has_died)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
-        return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))
+        return _failed(error, str(error), compiler=is_valid)
     except Exception as error:
         problem = memory_problem(error)
         if not problem:
             raise
         return Failed(f"{path}: {problem}.", model=True, compiler=True, memory=True)
+
+
+def _failed(error: Exception, reason: str, *, compiler: bool = False, died: bool = False) -> Failed:
+    """Returns the failure of a model, with what the machine lacked."""
+    memory, room = lacked_memory(error), lacked_room(error)
+    return Failed(reason, model=True, compiler=compiler, memory=memory, room=room, died=died)
 
 
 def _serve(request: Request) -> compiler_protocol.CompileReply | compiler_protocol.CheckReply:

@@ -33,6 +33,7 @@ from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.seeded_inputs import calibration, seeded_inputs
+from tunegate.regular_files import lacked_room
 from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
@@ -52,7 +53,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
             Path(request.file), shapes=request.shapes, into=Path(request.scratch), path=request.path
         )
     except TunegateError as error:
-        return Refused(str(error), memory=lacked_memory(error))
+        return _refused(str(error), error)
     reply = _write_or_refuse(runtime, prepared, request)
     operators = prepared.custom_operators[:SHOWN_OPERATORS]
     if not isinstance(reply, Refused) or not operators or request.libraries:
@@ -61,7 +62,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         f"{reply.reason} {', '.join(operators)} may be of a library: name it under "
         "custom-operators, which counts once merged."
     )
-    return Refused(text, memory=reply.memory)
+    return msgspec.structs.replace(reply, reason=text)
 
 
 def _write_or_refuse(
@@ -73,14 +74,18 @@ def _write_or_refuse(
     except NotOfferedError as error:
         precision = request.settings.get(PRECISION, FLOAT32)
         text = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
-        return Refused(text, memory=lacked_memory(error))
+        return _refused(text, error)
     except ModelError as error:
         is_too_slow = isinstance(error, TooSlowError)
-        return Refused(str(error), memory=lacked_memory(error), is_too_slow=is_too_slow)
+        return msgspec.structs.replace(_refused(str(error), error), is_too_slow=is_too_slow)
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         problem = memory_problem(error)
         problem = problem or f"{runtime.title} cannot run the model ({error_line(error)})"
-        return Refused(f"{request.path}: {problem}.", memory=lacked_memory(error))
+        return _refused(f"{request.path}: {problem}.", error)
+
+
+def _refused(reason: str, error: Exception) -> Refused:
+    return Refused(reason, memory=lacked_memory(error), room=lacked_room(error))
 
 
 def _write_artifact(
@@ -229,10 +234,10 @@ class _Opened(NamedTuple):
     session: ReferenceSession | None
 
     def compare(self, *, with_own_noise: bool = True) -> NumericCheck | DidNotRun:
-        """Compares what is open already. A generator goes on with each inference, so both are
-        opened anew if their numbers look random."""
+        """Compares what is open already. A generator goes on with each inference, and may lie in a
+        branch that few inputs take, so both are opened anew if their numbers differ."""
         check = self._compare(self.model, self.session, with_own_noise=with_own_noise)
-        if isinstance(check, DidNotRun) or check.detail != RANDOM:
+        if isinstance(check, DidNotRun) or check.passed:
             return check
         again = self.runtime.load(self.directory, self.artifact)
         return self._compare(again, None, with_own_noise=with_own_noise)

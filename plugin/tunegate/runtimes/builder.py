@@ -83,10 +83,11 @@ class WrittenBuild(msgspec.Struct, frozen=True, tag="written", kw_only=True):
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
     """The model cannot be built; `memory` if memory ran out, of which another child may have more,
-    `is_too_slow` if no runtime need try."""
+    `room` if a disk was full, `is_too_slow` if no runtime need try."""
 
     reason: str
     memory: bool = False
+    room: bool = False
     is_too_slow: bool = False
 
 
@@ -166,7 +167,8 @@ class SavingBuilder:
         reply = talk.replies[0] if talk.replies else None
         error = self._error(job, talk)
         if error is not None:
-            require_room(job.directory.parent, error)
+            has_lacked = isinstance(reply, Refused) and reply.room
+            require_room(job.directory.parent, error, has_lacked=has_lacked)
             shutil.rmtree(job.directory, ignore_errors=True)
         build = reply if isinstance(reply, WrittenBuild) else None
         return Build(

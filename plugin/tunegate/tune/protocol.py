@@ -122,15 +122,16 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The reason for a failed request. `model`: the model is at fault, not the machine. `compiler`:
     the model is valid, the compiler refuses it. `configuration`: something asked for does not
-    exist. `memory`: the child lacked memory that another may have. `reference`: the model does not
-    run under ONNX Runtime, whose numbers are the reference. `died`: a process that the child needed
-    died, and another run may find otherwise."""
+    exist. `memory`: the child lacked memory that another may have. `room`: a disk was full.
+    `reference`: the model does not run under ONNX Runtime, whose numbers are the reference. `died`:
+    a process that the child needed died, and another run may find otherwise."""
 
     reason: str
     model: bool
     compiler: bool = False
     configuration: bool = False
     memory: bool = False
+    room: bool = False
     died: bool = False
     reference: bool = False
 

@@ -189,8 +189,10 @@ class MetaScheduleCompiler:
         return build
 
     def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:
-        error = self._failures.of(path, talk.died or talk.replies[0])
-        require_room(self._scratch, str(error))
+        failure = talk.died or talk.replies[0]
+        error = self._failures.of(path, failure)
+        has_lacked = isinstance(failure, Failed) and failure.room
+        require_room(self._scratch, str(error), has_lacked=has_lacked)
         return error
 
     @property

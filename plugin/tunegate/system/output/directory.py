@@ -97,16 +97,14 @@ class OutputDirectory:
                 Path(directory).rmdir()
 
 
-_NO_ROOM = os.strerror(errno.ENOSPC)
-
-
-def require_room(directory: Path, error: str) -> None:
-    """Raises EnvironmentUnfitError if a build failed with this error on a full disk, the one of
-    this directory or of temporary files: its runtime may say that the model is broken."""
+def require_room(directory: Path, error: str, *, has_lacked: bool) -> None:
+    """Raises EnvironmentUnfitError if a build failed with this error for lack of room, or a disk is
+    full now, that of this directory or of temporary files: its runtime may say that the model is
+    broken."""
     full = next(filter(is_disk_full, (directory, temporary_directory())), None)
-    if _NO_ROOM in error or full:
-        where = str(full or directory)
-        raise EnvironmentUnfitError(error) from OSError(errno.ENOSPC, _NO_ROOM, where)
+    if has_lacked or full:
+        reason = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(full or directory))
+        raise EnvironmentUnfitError(error) from reason
 
 
 def forget_verdict(path: Path, command: str) -> None:
