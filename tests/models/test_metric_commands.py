@@ -60,8 +60,8 @@ def test_the_base_s_program_scores_each_case(workspace: Workspace, tmp_path: Pat
     ("text", "said"),
     [
         ("print(1)", "printed 1 words for 3 cases: one number for each"),
-        ("print(1, 2, 'low')", "printed no finite number for case-0002.npz, but 'low'"),
-        ("print(1, 'nan', 3)", "printed no finite number for case-0001.npz, but 'nan'"),
+        ("print(1, 2, 'low')", "printed no finite number for case-0002.npz, but `low`"),
+        ("print(1, 'nan', 3)", "printed no finite number for case-0001.npz, but `nan`"),
         ("raise SystemExit('no labels')", "exited with 1: no labels"),
         ("import time; time.sleep(60)", "did not end in 1 s"),
     ],

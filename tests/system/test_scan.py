@@ -444,14 +444,13 @@ def test_a_node_of_very_many_values_is_refused_also_inside_a_branch() -> None:
 def test_more_branches_than_shapes_are_inferred_for_are_refused() -> None:
     """ONNX copies the names of all nodes for each branch."""
 
-    def branches(count: int) -> bytes:
-        body = helper.make_graph(chain("Neg", "", 1), "body", [], [])
-        node = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
-        return calling([node] * count, [])
-
-    parsed_model(branches(1000))
-    with pytest.raises(ModelError, match="has 20,000 branches and bodies among 30,000 nodes"):
-        parsed_model(branches(10_000))
+    body = helper.make_graph(chain("Neg", "", 1), "body", [], [])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+    parsed_model(calling([node] * 1000, []))
+    functions = [function_of(0, [node] * 10)]
+    for many in (calling([node] * 10_000, []), calling(chain("f0", "my", 1000), functions)):
+        with pytest.raises(ModelError, match="has 20,000 branches and bodies among 30,000 nodes"):
+            parsed_model(many)
 
 
 def test_a_function_that_calls_itself_is_refused() -> None:

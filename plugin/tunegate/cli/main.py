@@ -125,9 +125,9 @@ def _begin(talk: Talk, common: Common, arguments: Sequence[str]) -> None:
     """Starts the messages and the log. Raises OutputError if the log file cannot be written."""
     log = None if common.log_file is None else LogFile(common.log_file)
     talk.begin(quiet=common.quiet, verbose=common.verbose, log=log)
-    talk.note(
-        f"tunegate {__version__}, Python {platform.python_version()}: {shlex.join(arguments)}\n"
-    )
+    secrets = secrets_of(os.environ)  # a shell's quotes would hide one
+    line = shlex.join(redact(word, secrets) for word in arguments)
+    talk.note(f"tunegate {__version__}, Python {platform.python_version()}: {line}\n")
 
 
 def _carry_out(call: Parsed) -> int:

@@ -133,7 +133,7 @@ def _latency_ms(text: str, line: str) -> float:
     spelling."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < math.inf:
-        what = f"printed no latency, a number of milliseconds above zero, but {text!r}"
+        what = f"printed no latency, a number of milliseconds above zero, but `{text}`"
         raise command_error(line, what)
     return value
 

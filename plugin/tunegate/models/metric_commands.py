@@ -97,7 +97,7 @@ def _numbers(command: str, words: list[str], names: list[str]) -> tuple[float, .
 def _number(command: str, word: str, name: str) -> float:
     number = printed_number(word)
     if number is None:
-        raise command_error(command, f"printed no finite number for {name}, but {word!r}")
+        raise command_error(command, f"printed no finite number for {name}, but `{word}`")
     return number
 
 

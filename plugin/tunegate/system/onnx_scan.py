@@ -47,7 +47,7 @@ five seconds for so many."""
 _MAX_DATA_FILES = 20_000
 _Callee = tuple[str, str, str]
 """The domain, name and overload of an operator or function."""
-_COUNTS = ("nodes", "constants", "calls", "levels", "names", "bytes")
+_COUNTS = ("nodes", "bodies", "constants", "calls", "levels", "names", "bytes")
 _Counts = Counter[str | tuple[str]]
 """The `_COUNTS` of nodes once calls are replaced, and the uses of each attribute of the function
 that they are in, by a tuple of its name."""
@@ -148,13 +148,7 @@ def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     nodes = [*nodes_of(proto)]
     for node in nodes:
         _require_few_values(node)
-    bodies = sum(len(bodies_of(node)) for node in nodes)
-    if bodies * len(nodes) > _MAX_NODES_IN_SIGHT:
-        message = (
-            f"it has {bodies:,} branches and bodies among {len(nodes):,} nodes, and ONNX copies "
-            "all names for each: repeat one by a Loop, or use Where"
-        )
-        raise UnreadModelError(message)
+    _require_few_bodies(sum(len(bodies_of(node)) for node in nodes), len(nodes))
     if proto.functions:
         _require_little_inlined(proto, len(model))
     return proto, names
@@ -195,6 +189,15 @@ def _require_few_values(node: onnx.NodeProto) -> None:
         raise UnreadModelError(message)
 
 
+def _require_few_bodies(bodies: int, nodes: int) -> None:
+    if bodies * nodes > _MAX_NODES_IN_SIGHT:
+        message = (
+            f"it has {bodies:,} branches and bodies among {nodes:,} nodes, and ONNX copies all "
+            "names for each: repeat one by a Loop, or use Where"
+        )
+        raise UnreadModelError(message)
+
+
 def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
     """Raises ModelError for functions that become too much once each call is replaced by its
     function, as ONNX Runtime does it: twenty that call each other twice are a million nodes. Only
@@ -229,6 +232,7 @@ def _require_little_inlined(model: onnx.ModelProto, size_bytes: int) -> None:
             "functions inlined (onnx.inliner), repeat them by a Loop, or call fewer"
         )
         raise UnreadModelError(message)
+    _require_few_bodies(whole["bodies"], whole["nodes"])
     most = _most_bytes(size_bytes)
     if whole["bytes"] > size_bytes + most:
         message = (
@@ -290,6 +294,7 @@ def _add_attributes(
         for body in _bodies(attribute):
             inner = _inlined(body.node, known)
             inner["levels"] += called["levels"]
+            inner["bodies"] += 1
             _add(total, inner, times)
 
 

@@ -55,6 +55,27 @@ def test_a_branch_that_the_remote_renamed_or_lost_is_not_compared_with(
     assert "origin/master or origin/main may be the default branch. Name it with --base" in error
 
 
+@pytest.mark.parametrize("options", [(), ("--base", "main"), ("--base", "origin/main")])
+def test_a_branch_is_that_of_today_or_told_to_be_old(
+    world: World, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    """What a whole clone gets has contents: a filter would make it a partial one for good."""
+    job = world.cloned("--branch=topic")
+    tips = [world.server.commit({"m.onnx": b"of today"}), world.server.commit({"m.onnx": b"later"})]
+    job.git("fetch", "-q", "origin", tips[1])
+    world.server.git("reset", "-q", "--hard", tips[0])
+    job.git("checkout", "-q", "--detach", tips[1])
+    job.commit({"m.onnx": b"mine"})
+    code, base, reason = compared(job, capsys, *options)
+    assert (code, base) == (0, tips[0])
+    assert reason.endswith("merge base with origin/main")
+    assert "promisor" not in job.git("config", "--list")
+    world.server.git("reset", "-q", "--hard", tips[1])
+    world.server.path.rename(world.directory / "out of reach")
+    old = f"{reason}, as this clone has it: the remote did not give it now"
+    assert compared(job, capsys, *options) == (0, tips[0], old)
+
+
 def test_tags_are_those_that_the_remote_has_now_or_their_doubt_is_told(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from tunegate.system.git import fetch, named_revision
 from tunegate.system.git.content import is_what_pointer_says
 from tunegate.system.git.process import GitProcess, escaped
 
+_AS_HERE = ", as this clone has it: the remote did not give it now"
 REMEDY = "Check out the whole history, or fetch it before."
 
 _READ_AS = "(tunegate.yaml is read as it is here, models and their data as committed)"
@@ -217,7 +218,9 @@ class GitHistory:
         if base.commit == head:
             return None
         policy = tip if tip != base.commit else ""
-        reason = f"{why}merge base with {named_revision.short_name(branch)}{base.doubt}"
+        is_old = self._git.is_remote_silent and branch.startswith("refs/remotes/")
+        doubt = f"{base.doubt}{_AS_HERE if is_old else ''}"
+        reason = f"{why}merge base with {named_revision.short_name(branch)}{doubt}"
         return Revisions(base=base.commit, head=head, reason=reason, policy=policy)
 
     def _nearest_branch(self, branches: Sequence[str], head: str) -> str:

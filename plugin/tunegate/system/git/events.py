@@ -42,7 +42,12 @@ class GitEvents(GitHistory):
             return True
         if not fetch.is_ancestor(self._git, tip, commit):
             return False
-        return not name or fetch.is_ancestor(self._git, commit, self._known_branch(name))
+        here = f"refs/remotes/origin/{name}"
+        has_it = ("merge-base", "--is-ancestor", commit, here)
+        if not name or self._git.text(*has_it) is not None:
+            return True
+        branch = self._known_branch(name, is_here_enough=False)
+        return fetch.is_ancestor(self._git, commit, branch)
 
     def require_pull_request(self, tip: str) -> str:
         """Returns the checked out commit. Raises RevisionError if it does not belong to the pull
@@ -144,12 +149,13 @@ class GitEvents(GitHistory):
         """Returns the full name of a branch, fetched; if it cannot be, the one that is here may be
         enough. Raises EnvironmentUnfitError."""
         branch = fetch.fetch_branch(self._git, name)
+        if branch is not None:
+            return branch
         here = f"refs/remotes/origin/{name}"
-        if branch is None and is_here_enough and fetch.is_ref(self._git, here):
-            return here
-        if branch is None:
+        if not is_here_enough or not fetch.is_ref(self._git, here):
             raise self._fetch_error(f"the branch {name}")
-        return branch
+        self._git.is_remote_silent = True
+        return here
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
         base = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None

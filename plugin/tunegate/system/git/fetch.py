@@ -1,5 +1,5 @@
-"""Fetches the commits that a shallow clone lacks, without their blobs: those of changed models are
-fetched when they are read."""
+"""Fetches the commits that a clone lacks. A shallow or partial one gets no blobs: those of changed
+models are fetched when they are read. A whole clone stays one, as git keeps a filter for good."""
 
 import re
 from bisect import bisect_left
@@ -15,8 +15,8 @@ _FETCH = (
     "--no-tags",
     "--no-recurse-submodules",
     "--no-write-fetch-head",
-    "--filter=blob:none",
 )
+_FILTER = "--filter=blob:none"
 _DEEPENINGS = (50, 500)
 ASK_SECONDS = 30
 
@@ -52,9 +52,7 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
     """Fetches the commit if it is missing, and returns whether it is here."""
     if is_here(git, commit) or not is_commit_id(commit):
         return is_here(git, commit)
-    # A depth would make a full clone shallow.
-    depth = ("--depth=1",) if is_shallow(git) else ()
-    git.text(*_FETCH, *depth, "origin", commit)
+    git.text(*_one_commit(git), "origin", commit)
     return is_here(git, commit)
 
 
@@ -80,17 +78,31 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
     what it is asked for, and a pull request's commit is on no branch. A commit that was never
     pushed spoils a request, so each head is asked for alone, and the branches."""
     more = "--unshallow" if commits is None else f"--deepen={commits}"
-    fetch = (*_FETCH, more, "origin")
-    if git.text(*fetch, *heads) is not None:
+    fetch = (*_FETCH, _FILTER, more, "origin")
+    # The remote knows a commit by its id, and not by the name of a branch here.
+    ids = [git.text("rev-parse", "--verify", "-q", f"{head}^{{commit}}") or head for head in heads]
+    if git.text(*fetch, *ids) is not None:
         return True
-    answers = [git.text(*fetch, *head) for head in (*((head,) for head in heads), ())]
+    answers = [git.text(*fetch, *head) for head in (*((head,) for head in ids), ())]
     return any(answer is not None for answer in answers)
+
+
+def _one_commit(git: GitProcess) -> tuple[str, ...]:
+    """Returns how a commit is fetched that may be the only one of its branch here. A depth would
+    make a full clone shallow."""
+    depth = ("--depth=1",) if is_shallow(git) else ()
+    return (*_FETCH, *([_FILTER] if depth or is_partial(git) else []), *depth)
+
+
+def is_partial(git: GitProcess) -> bool:
+    """Returns whether this clone may lack blobs."""
+    return git.text("config", "--get", "remote.origin.promisor") == "true"
 
 
 def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
     """Fetches what a blobless clone lacks of these by one request: git makes one for each. What
     the remote does not give is missing afterwards, too."""
-    if not blobs or git.text("config", "--get", "remote.origin.promisor") != "true":
+    if not blobs or not is_partial(git):
         return
     look = ("rev-list", "--objects", "--no-walk", "--missing=print", "--ignore-missing", "--stdin")
     here = git.output(*look, standard_input=as_lines(blobs))
@@ -99,7 +111,14 @@ def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
     missing = set(blobs).difference(line.split()[0] for line in here.decode().splitlines())
     if missing:
         at_once = {"fetch.negotiationAlgorithm": "noop"}
-        git.output(*_FETCH, "--stdin", "origin", standard_input=as_lines(missing), settings=at_once)
+        git.output(
+            *_FETCH,
+            _FILTER,
+            "--stdin",
+            "origin",
+            standard_input=as_lines(missing),
+            settings=at_once,
+        )
 
 
 def as_lines(words: Iterable[str]) -> bytes:
@@ -112,8 +131,7 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     if git.text("check-ref-format", f"refs/heads/{name}") is None:
         return None
     ref = f"refs/remotes/origin/{name}"
-    depth = ("--depth=1",) if is_shallow(git) else ()
-    answer = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
+    answer = git.text(*_one_commit(git), "origin", f"+refs/heads/{name}:{ref}")
     return None if answer is None else ref
 
 
@@ -121,6 +139,7 @@ def has_branch(git: GitProcess, name: str) -> bool | None:
     """Returns whether the remote has a branch of this name now, None if it does not say."""
     line = ("ls-remote", "origin", f"refs/heads/{name}")
     output = git.text(*line, limit_seconds=ASK_SECONDS)
+    git.is_remote_silent |= output is None
     return None if output is None else bool(output)
 
 
@@ -128,8 +147,7 @@ def fetch_tag(git: GitProcess, name: str) -> None:
     """Fetches a tag of this name, if the remote has one and this clone has not."""
     ref = f"refs/tags/{name}"
     if git.text("check-ref-format", ref) is not None:
-        depth = ("--depth=1",) if is_shallow(git) else ()
-        git.text(*_FETCH, *depth, "origin", f"{ref}:{ref}")
+        git.text(*_one_commit(git), "origin", f"{ref}:{ref}")
 
 
 def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
@@ -143,7 +161,8 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     if lines is None:
         return None
     whole = ("--unshallow",) if is_shallow(git) else ()
-    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
+    filtered = [_FILTER] if whole or is_partial(git) else []
+    git.text(*_FETCH, *filtered, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
     tags = (line.partition("\t") for line in lines)
     return {name.removeprefix("refs/tags/"): commit for commit, _, name in tags}
 

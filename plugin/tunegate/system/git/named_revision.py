@@ -217,7 +217,11 @@ def known_default_branch(git: GitProcess) -> str | None:
         )
     if remote.default:
         here = f"{_REMOTE}{remote.default}"
-        return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, remote.default)
+        if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
+            return here
+        return fetch.fetch_branch(git, remote.default) or (
+            here if fetch.is_ref(git, here) else None
+        )
     if record and short_name(record).removeprefix("origin/") in remote.branches:
         return record
     return _usual_branch(git) or _local_default(git)
@@ -268,10 +272,11 @@ def _has_remote(git: GitProcess) -> bool:
 
 
 class _RemoteAnswer(NamedTuple):
-    """A remote's answer: the name of its default branch ('' if it names none that it has), and the
-    recorded branch if the remote has it."""
+    """A remote's answer: the name of its default branch ('' if it names none that it has) with its
+    tip, and the recorded branch if the remote has it."""
 
     default: str
+    tip: str
     branches: tuple[str, ...]
 
 
@@ -282,11 +287,20 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     line = ("ls-remote", "--symref", "origin", *refs)
     lines = git.lines(*line, limit_seconds=fetch.ASK_SECONDS)
     if lines is None:
+        git.is_remote_silent = True
         return None
     match = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
     heads = (line.partition("\trefs/heads/") for line in lines)
     branches = tuple(branch for _, _, branch in heads if branch)
-    return _RemoteAnswer(match[1] if match else "", branches)
+    tip = next(
+        (
+            line.partition("\t")[0]
+            for line in lines
+            if line.endswith("\tHEAD") and line[:4] != "ref:"
+        ),
+        "",
+    )
+    return _RemoteAnswer(match[1] if match else "", tip, branches)
 
 
 def _usual_branch(git: GitProcess) -> str | None:

@@ -87,7 +87,8 @@ def _start(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise command_error(line, f"cannot be run ({error})") from error
+        why = error.strerror if isinstance(error, OSError) else error  # without a quoted word
+        raise command_error(line, f"cannot be run ({why})") from error
 
 
 def _limit(pid: int, within: Surroundings, mark: Mapping[str, str]) -> None:
