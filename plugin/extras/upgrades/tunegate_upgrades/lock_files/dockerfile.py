@@ -18,6 +18,7 @@ from tunegate_upgrades.lock_files.lock import LockFileError
 _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(.+)", re.IGNORECASE)
 _ENV = re.compile(r"ENV\s+(.+)", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"\s*#\s*(?:syntax|escape|check)\s*=", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _INSTALLER = re.compile(
     r"(?:^|[\s/;&|(])(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
@@ -108,30 +109,30 @@ def _remedy(file: str) -> str:
 
 
 def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if instructions changed of which nothing else tells: `curl` may bring a
+    """Yields one line if instructions changed in what nothing else tells: `curl` may bring a
     runtime, a script reads an argument, an index may have another build, the last of two
     installations counts. So they must be the same, as they are written, in the same order."""
     before, after = _untold(base, head), _untold(head, base)
     for old, new in zip_longest(before, after):
-        if old is None or new is None or old.text != new.text:
-            place = f"{path}:{new.line}: " if new else f"{path}: "
-            what = f"{_word(new.text)} changed" if new else f"{_word(old.text)} is gone"
+        if old is None or new is None or old[1] != new[1]:
+            place = f"{path}:{new[0]}: " if new else f"{path}: "
+            what = f"{_word(new[1])} changed" if new else f"{_word(old[1])} is gone"
             why = "the image is not built, so nothing in it is measured"
             yield f"{place}{what} and is not read: {why}"
             return
 
 
-def _untold(own: ImageRecipe, other: ImageRecipe) -> list[Instruction]:
-    """Returns the instructions without those with an image or a package that the other side has
-    not, of which another line tells."""
-    packages = {name for each in other.installed for name in each.packages}
+def _untold(own: ImageRecipe, other: ImageRecipe) -> list[tuple[int, str]]:
+    """Returns the instructions with their lines, without blanks, and without the images and
+    packages that the other side has not, of which another line tells."""
+    told = {*own.images, *(name for run in own.installed for name in run.packages)}
+    told -= {*other.images, *(name for run in other.installed for name in run.packages)}
 
-    def is_told(each: Instruction) -> bool:
-        if image := _FROM.fullmatch(each.filled_in):
-            return image[1] in own.images and image[1] not in other.images
-        return any(name not in packages for run in _installs(each) for name in run.packages)
+    def without_told(text: str) -> str:
+        words = (word for word in text.split() if word.strip("'\",[]") not in told)
+        return " ".join(words)
 
-    return [each for each in own.instructions if not is_told(each)]
+    return [(each.line, without_told(each.text)) for each in own.instructions]
 
 
 def _word(line: str) -> str:
@@ -161,10 +162,12 @@ def _names(names: Iterable[str]) -> str:
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yields each instruction with the number of its first line, without comments, even inside an
-    instruction."""
+    instruction. A directive is none, and what looks like one may be content where text is given
+    inside (`<<`)."""
     first, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("#"):
+        is_comment = line.lstrip().startswith("#") and not _DIRECTIVE.match(line)
+        if is_comment and (parts or "<<" not in text):
             continue
         if not parts:
             first = number

@@ -107,6 +107,11 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
             "FROM x\nARG A=1\nRUN pip install b==$A\nFROM y\nARG A=2\nRUN ./c",
             "ARG",
         ),
+        ("# syntax=a\nFROM x", "# syntax=b\nFROM x", "#"),
+        ("RUN <<E\n# a\nE", "RUN <<E\n# b\nE", "#"),
+        ("RUN pip install a==1 b", "RUN pip install -i c a==2 b", "RUN"),
+        ('RUN ["pip", "install", "a==1"]', 'RUN ["pip", "install", "a==2"]', ""),
+        ("RUN a \\\n b", "RUN a \\\n    b", ""),
         ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b", ""),
     ],
     ids=[
@@ -122,6 +127,11 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
         "again",
         "no longer again",
         "other stage",
+        "directive",
+        "text inside",
+        "index beside a package",
+        "exec form",
+        "blanks",
         "comment",
     ],
 )
