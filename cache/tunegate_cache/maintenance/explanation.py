@@ -88,8 +88,7 @@ def explain(
         difference = "extents", f"the nearest recorded shape is {_difference(shape, neighbour)}"
     what, detail = difference or (
         "skeleton",
-        "no operation of this kind, with these data types, has a record that counts: none was made, "
-        "or all were revoked or are not signed by a trusted key",
+        "no operation of this kind, with these data types, has a record that is not revoked",
     )
     targets = tuple(sorted({k.group.target for k in having} if what == "target" else ()))
     return Explanation(differs=what, detail=detail, targets=targets, neighbour=neighbour)
