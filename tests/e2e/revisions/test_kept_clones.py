@@ -59,7 +59,7 @@ def test_a_branch_that_the_remote_renamed_or_lost_is_not_compared_with(
 def test_a_branch_is_that_of_today_or_told_to_be_old(
     world: World, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
 ) -> None:
-    """What a whole clone gets has contents: a filter would make it a partial one for good."""
+    """A whole clone gets contents, too: a filter would make it a partial one for good."""
     job = world.cloned("--branch=topic")
     tips = [world.server.commit({"m.onnx": b"of today"}), world.server.commit({"m.onnx": b"later"})]
     job.git("fetch", "-q", "origin", tips[1])

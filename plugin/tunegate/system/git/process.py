@@ -52,7 +52,7 @@ class GitProcess:
         """Raises RevisionError if there is no working tree, or git refuses to read it."""
         self.root = _working_tree(path)
         self.is_remote_silent = False
-        """Whether the remote did not answer when it was asked for a branch: the one here may be
+        """True once the remote did not give a branch that it was asked for: the one here may be
         old."""
         self.git_dir = self._checked_git_dir(path)
         self._check_settings()
