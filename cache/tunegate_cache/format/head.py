@@ -22,6 +22,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """The writers of a zone choose its numbers. A number above this bound could not be written
 again."""
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+_PublicKey = Annotated[str, msgspec.Meta(pattern=r"^ed25519:[A-Za-z0-9+/]{43}=\Z")]
 
 
 class CorruptHeadError(Exception):
@@ -51,12 +52,13 @@ class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """`version` counts compactions, where a HEAD was lost from the seconds since 1970 on; `parent`
-    is the digest of the HEAD before.
+    """`version` counts compactions, of a signed zone and where a HEAD was lost from the seconds
+    since 1970 on; `parent` is the digest of the HEAD before.
 
     `archives` hold every segment ever written, `snapshot` the best of them. `covers` are the file
     names of those segments that still exist beside the archives and need not be read. `kept` are
-    earlier snapshots that pinned builds may still read.
+    earlier snapshots that pinned builds may still read. `keys` are those that the zone trusted:
+    none where it needs none, or where an older version wrote the HEAD.
     """
 
     v: int = _VERSION
@@ -68,6 +70,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     revoked: tuple[Revocation, ...] = ()
     kept: tuple[Snapshot, ...] = ()
     unreferenced: tuple[Unreferenced, ...] = ()
+    keys: tuple[_PublicKey, ...] = ()
 
     def referenced_objects(self, group: Group) -> Iterator[str]:
         """Yields the names of all objects that must not be deleted."""
@@ -113,7 +116,7 @@ def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
     if head is None:
         message = "HEAD is of a later version: update tunegate"
         raise LaterHeadError(message)
-    if max(map(len, (head.archives, head.kept, head.revoked))) > MOST_NAMED:
+    if max(map(len, (head.archives, head.kept, head.revoked, head.keys))) > MOST_NAMED:
         raise CorruptHeadError(f"HEAD is damaged: it names more than {MOST_NAMED} objects")
     if not keys.accepts(group.zone, group.head, hashlib.sha256(text).hexdigest(), signature):
         message = "HEAD is not signed by a trusted key"

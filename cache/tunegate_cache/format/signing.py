@@ -68,6 +68,11 @@ class TrustedKeys:
         keys = self._keys_of_zone(zone)
         return keys is None or key in keys
 
+    def of(self, zone: str) -> tuple[str, ...]:
+        """Returns the public keys of the zone, sorted; none where it needs no signature."""
+        raws = (self._keys_of_zone(zone) or {}).values()
+        return tuple(sorted(f"{_PREFIX}{base64.b64encode(raw).decode()}" for raw in raws))
+
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
         """Returns whether an object of the zone is trusted."""
         keys = self._keys_of_zone(zone)

@@ -18,7 +18,7 @@ from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Head, Unreferenced
 from tunegate_cache.format.names import Group, SegmentName, parse_content
 from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation
-from tunegate_cache.format.segment import is_trusted
+from tunegate_cache.format.segment import is_trusted, segment_digest
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
@@ -88,6 +88,7 @@ class Compactor:
         self._problems: list[str] = []
         self._lost: set[str] = set()
         self._unheld: set[str] = set()
+        self._untrusted: set[str] = set()
         self._repacked: list[str] = []
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
@@ -99,20 +100,28 @@ class Compactor:
         if work.current.is_later:
             return self._report("nothing new", 0)
         revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
-        is_asked = rebuild or revoked != (old.revoked if old else ())
+        is_all = rebuild or self._has_key_gone(old)
+        is_asked = is_all or revoked != (old.revoked if old else ())
         if not (work.fresh or orphans or is_asked):
             return self._report("nothing new", version)
-        is_usable = not rebuild and old is not None and revoked == old.revoked
+        is_usable = not is_all and old is not None and revoked == old.revoked
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
         gathered = self._gather((*work.fresh, *unheld), hot)
         archives, files = gathered
-        self._lost -= set(archives)  # written again, under the same name
+        self._lost -= {*archives, *self._repacked}  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
         if not (files or orphans or is_asked):
             return self._report("nothing new", version)
         return self._publish(work, hot, gathered, is_repair=rebuild)
+
+    def _has_key_gone(self, old: Head | None) -> bool:
+        """Returns whether the snapshot may have kept records out in favour of those of a key that
+        is trusted no longer. A key that comes changes nothing: of two places that trust different
+        keys, each would undo what the other did."""
+        keys = set(self._keys.of(self._group.zone))
+        return bool(old and keys and not (old.keys and keys.issuperset(old.keys)))
 
     def _find_work(self) -> _Found:
         """Returns the work to do. Lists first and reads HEAD then, as every reader does."""
@@ -200,6 +209,8 @@ class Compactor:
                 is_whole = is_whole and is_added
                 if is_added:
                     added.append((name, body))
+                elif not is_orphan and segment_digest(body) == name.digest:
+                    self._untrusted.add(name.file)
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
@@ -259,7 +270,9 @@ class Compactor:
         old, now, (archives, files) = state.old_head, self._seconds(), gathered
         # A HEAD that was lost is made anew: later than any that a machine may have seen. One that
         # counts further than a clock leaves no room for others, and machines do not remember it.
-        lost = now if state.current.tag or state.orphans else 0
+        # So may one be of a signed zone of which nothing is left.
+        is_signed = self._keys.is_required(self._group.zone)
+        lost = now if state.current.tag or state.orphans or is_signed else 0
         is_countable = old is not None and old.version <= now + SKEW_SECONDS
         if old is not None and not is_countable:
             self._problems.append(f"HEAD has version {old.version}, later than any; counted anew")
@@ -268,7 +281,9 @@ class Compactor:
         kept = heads.kept_for_pins((*old.kept, old.snapshot), now) if old else ()
         if is_repair:
             kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k))
-        standing = {name.file for name in state.listing.segments} - self._unheld
+        # A segment that is archived stays covered, though its key is trusted no longer.
+        unheld = self._unheld - self._untrusted
+        standing = {name.file for name in state.listing.segments} - unheld
         head = Head(
             version=version,
             parent=state.current.digest,
@@ -277,6 +292,7 @@ class Compactor:
             covers=tuple(sorted({*files, *(set(old.covers if old else ()) & standing)})),
             revoked=hot.revoked,
             kept=kept,
+            keys=self._keys.of(self._group.zone),
         )
         head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(state, head))
         body = heads.encode_head(head, self._group, self._signer)

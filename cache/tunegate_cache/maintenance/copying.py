@@ -178,11 +178,12 @@ def push(
     are_moved: bool = False,
 ) -> Copied:
     """Copies a zone's segments, including archived ones, each once, and signs those that the
-    destination would not trust. What was revoked stays behind: a new signature would hide whose it
-    was. If they `are_moved`, the source forgets each that was delivered, and nothing else: a run
-    may add others meanwhile. Raises StoreUnavailableError."""
+    destination would not trust. What was revoked stays behind, and what the source did not trust: a
+    new signature would hide whose it was. If they `are_moved`, the source forgets each that was
+    delivered, and nothing else: a run may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
     files: set[str] = set()
+    untrusted: set[str] = set()
     rules: dict[Group, _Rules] = {}
     for place, found in _bodies(source, zone):
         contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
@@ -192,18 +193,17 @@ def push(
         group, file = found[0].group, found[0].file
         if file in files:
             continue
-        files.add(file)
         if group not in rules:
             rules[group] = _rules(source, destination, group, keys)
+        if not any(segment.is_trusted(*found, each) for each in (keys, rules[group].keys)):
+            untrusted.add(file)
+            continue
+        files.add(file)
         name, body, left, is_cut = _offered(found, contents, rules[group], keys, signer)
         hidden = len(contents.stored) - left
         done = Copied(revoked=hidden)
         if left or not is_cut:
-            try:
-                destination.write(name.name, body)
-                done = Copied(objects=1, records=left, revoked=hidden, size_bytes=len(body))
-            except ObjectConflictError as error:  # by a damaged one
-                done = Copied(problems=(f"{error}; {_CHECK} --repair",))
+            done = done.plus(_write(destination, name, body, left))
         if is_cut and contents.refused:
             count = len(contents.refused)
             problem = f"{place}: {count} of its lines stay behind, which this version cannot read"
@@ -214,13 +214,22 @@ def push(
         copied = copied.plus(done)
         if are_moved and not done.problems:
             source.delete(place)
-    return copied
+    return copied.plus(Copied(untrusted=len(untrusted - files)))
+
+
+def _write(destination: ObjectStore, name: SegmentName, body: bytes, records: int) -> Copied:
+    try:
+        destination.write(name.name, body)
+    except ObjectConflictError as error:  # by a damaged one
+        return Copied(problems=(f"{error}; {_CHECK} --repair",))
+    return Copied(objects=1, records=records, size_bytes=len(body))
 
 
 class _Rules(msgspec.Struct, frozen=True):
     """The revocations of the source, and of both places. They are sure where a trusted key has
-    signed those of the destination."""
+    signed those of the destination. `keys` are those that the source trusts."""
 
+    keys: TrustedKeys
     ours: _Revoked
     all: _Revoked
     is_sure: bool
@@ -229,11 +238,12 @@ class _Rules(msgspec.Struct, frozen=True):
 def _rules(
     source: ObjectStore, destination: ObjectStore, group: Group, keys: TrustedKeys
 ) -> _Rules:
-    ours = group_state.current_head(source, group, TrustedKeys()).revoked
+    own = group_state.current_head(source, group, TrustedKeys())
+    believed = TrustedKeys({group.zone: own.head.keys} if own.head and own.head.keys else None)
     is_sure = group_state.current_head(destination, group, keys).head is not None
     # A zone that gets another key has a HEAD that this one has not signed: it counts, too.
     theirs = group_state.current_head(destination, group, TrustedKeys()).revoked
-    return _Rules(ours, (*ours, *theirs), is_sure)
+    return _Rules(believed, own.revoked, (*own.revoked, *theirs), is_sure)
 
 
 def _offered(

@@ -66,7 +66,11 @@ def test_a_head_that_nobody_trusted_has_signed_for_this_group_is_refused(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"[" * 5000, b"\xff", b'{"head":{},"signature":"zz"}', b"null"]
+    "body",
+    [
+        *(b"", b"{}", b"[" * 5000, b"\xff", b'{"head":{},"signature":"zz"}', b"null"),
+        heads.encode_head(msgspec.structs.replace(HEAD, keys=("ed25519:x",)), MAIN, None),
+    ],
 )
 def test_what_is_no_head_is_refused(body: bytes) -> None:
     with pytest.raises(heads.CorruptHeadError, match="cannot be read"):

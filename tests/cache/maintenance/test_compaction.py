@@ -324,6 +324,45 @@ def test_records_of_a_key_that_is_trusted_no_longer_do_not_count(tmp_path: Path)
     assert Place(tmp_path / "x", both).with_store(place.store).best() is None
 
 
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_the_next_best_comes_back_when_a_key_goes_and_two_lists_undo_nothing(
+    tmp_path: Path, is_collected: bool
+) -> None:
+    """Only archives have it. The segments of the key stay where they are."""
+    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
+    place = Place(tmp_path, both, OURS)
+    place.publish(make_record())
+    place.publish(make_record(measured_at=1_700_000_100), signer=THEIRS)
+    place.compact()
+    if is_collected:
+        place.collect()
+    few, many = place.with_keys(KEYS), place.with_keys(both)
+    assert few.best() is None
+    assert few.compact().status == "compacted"
+    assert few.best() == make_record()
+    head = present(current_head(place.store, MAIN, KEYS).head)
+    assert head.keys == (OURS.public,)
+    assert {name.file for name in listing(place.store, MAIN).segments} == set(head.covers)
+    assert [p.compact().status for p in (many, few, many)] == ["nothing new"] * 3
+
+
+def test_a_missing_archive_that_is_written_again_is_named(tmp_path: Path) -> None:
+    """An orphan has its segments, and one that nobody trusts."""
+    place, planted = Place(tmp_path / "zone", KEYS, OURS), Place(tmp_path / "planted")
+    place.publish(make_record())
+    (name,) = listing(place.store, MAIN).segments
+    planted.store.write(name.name, place.store.read(name.name))
+    planted.archive(make_record("bad"))
+    place.archive()
+    (lost,), (orphan,) = (listing(each.store, MAIN).archives for each in (place, planted))
+    place.store.write(orphan, planted.store.read(orphan))
+    place.store.delete(lost)
+    place.compact(rebuild=True)
+    head = present(current_head(place.store, MAIN, KEYS).head)
+    assert [MAIN.content("cold", digest) for digest in head.archives] == [lost]
+    assert list(flaws(place.store, MAIN, KEYS)) == []
+
+
 def test_a_segment_that_cannot_be_read_either_is_not_covered(place: Place) -> None:
     for record in numbered(2):
         place.publish(record)
@@ -368,7 +407,7 @@ def test_a_head_of_a_later_version_is_left_alone(place: Place) -> None:
 def test_an_older_head_than_one_that_was_seen_is_believed_where_nothing_is_signed(
     tmp_path: Path, is_signed: bool
 ) -> None:
-    """A cache that was begun anew, or a backup of it, has an older one."""
+    """A backup has an older one. That of a cache that was begun anew is later."""
     place = Place(tmp_path, KEYS, OURS) if is_signed else Place(tmp_path)
     place.publish(make_record("a"))
     place.compact()
@@ -381,6 +420,11 @@ def test_an_older_head_than_one_that_was_seen_is_believed_where_nothing_is_signe
     cache.lookup([(make_key("a"), make_shape())])
     notes = [note for note in cache.statistics.notes if "older than one seen before" in note]
     assert bool(notes) == is_signed
+    for name in place.store.names(""):
+        place.store.delete(name)
+    place.publish(make_record("c"))
+    place.compact()
+    assert place.best("c") == make_record("c")
 
 
 def test_groups_are_found_by_any_object_they_have(place: Place) -> None:

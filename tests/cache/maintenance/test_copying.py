@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
@@ -300,6 +301,27 @@ def test_what_is_revoked_is_not_pushed(tmp_path: Path, key: str) -> None:
     assert bool(source.best()) == (not key)
     push(waiting.store, source.store, "main", keys=keys, signer=OURS, are_moved=True)
     assert waiting.store.names("") == []
+
+
+@pytest.mark.parametrize("keys", [TrustedKeys({"main": (OURS.public, THEIRS.public)}), NOBODY])
+def test_a_change_of_keys_signs_nothing_that_the_zone_did_not_trust(
+    tmp_path: Path, keys: TrustedKeys
+) -> None:
+    """Its archives have records of a key that was taken out, or from before it had keys."""
+    before, bucket = Place(tmp_path, keys, OURS), Place(tmp_path, KEYS, OURS)
+    bucket.with_store(before.store)
+    before.publish(make_record("good"), signer=OURS)
+    before.publish(make_record("bad"), signer=THEIRS)
+    before.compact()
+    bucket.archive()
+    copy = MemoryStore()
+    assert pull(bucket.store, copy, MAIN, KEYS).problems == ()
+    new = Signer(Ed25519PrivateKey.from_private_bytes(b"\x07" * 32))
+    place = Place(tmp_path, TrustedKeys({"main": (new.public,)}), new).with_store(bucket.store)
+    copied = push(copy, place.store, "main", keys=place._keys, signer=new)
+    assert (copied.records, copied.untrusted, copied.problems) == (1, 1, ())
+    place.archive()
+    assert (place.best("good"), place.best("bad")) == (make_record("good"), None)
 
 
 @pytest.mark.parametrize("keys", [TrustedKeys({"main": (OURS.public, THEIRS.public)}), NOBODY])
