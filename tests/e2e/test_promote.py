@@ -79,3 +79,11 @@ def test_a_zone_to_itself_and_a_zone_that_is_none_are_usage_errors(tmp_path: Pat
 def test_a_zone_without_records_promotes_nothing(tmp_path: Path) -> None:
     done = Workspace(tmp_path / "w").tunegate("cache", "promote", "--from-zone", PULL, code=0)
     assert f"{PULL} to main: no record for a task of these models" in done.stdout
+
+
+def test_a_zone_that_cannot_be_read_is_not_called_empty(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", COMPILED)
+    (workspace.root / "cache").write_bytes(b"")
+    done = workspace.tunegate("cache", "promote", "--from-zone", PULL, code=4)
+    assert "no record" not in done.stdout
+    assert "cache: " in done.stdout

@@ -33,14 +33,17 @@ from tunegate_cache.protocol.snapshots import (
 from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
+Status = Literal["compacted", "nothing new", "moved", "refused"]
+
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
-    """`moved` means that another compaction was faster: what this one gathered is not lost.
+    """`moved` means that another compaction was faster: what this one gathered is not lost;
+    `refused` that there is a HEAD of a later version, or that the new one could not be read again.
     `recovered` is the number of earlier compactions' archives that no HEAD referred to, `hidden`
     that of the records that its new revocations cover."""
 
     group: Group
-    status: Literal["compacted", "nothing new", "moved"]
+    status: Status
     version: int = 0
     segments: int = 0
     records: int = 0
@@ -98,7 +101,7 @@ class Compactor:
         old, orphans = work.old_head, work.orphans
         version = old.version if old else 0
         if work.current.is_later:
-            return self._report("nothing new", 0)
+            return self._report("refused", 0)
         revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
         is_all = rebuild or self._has_key_gone(old)
         is_asked = is_all or revoked != (old.revoked if old else ())
@@ -300,7 +303,7 @@ class Compactor:
             heads.decode_head(body, self._group, self._keys)
         except heads.CorruptHeadError as error:
             self._problems.append(f"nothing was written: {error}")
-            return self._report("nothing new", old.version if old else 0)
+            return self._report("refused", old.version if old else 0)
         try:
             self._store.move_pointer(self._group.head, body, state.current.tag)
         except PointerMovedError:
@@ -337,7 +340,7 @@ class Compactor:
 
     def _report(
         self,
-        status: Literal["compacted", "nothing new", "moved"],
+        status: Status,
         version: int,
         **counts: int,
     ) -> Compaction:

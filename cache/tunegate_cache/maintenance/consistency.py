@@ -32,8 +32,8 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
     """Yields the flaws of a group. Raises StoreUnavailableError."""
     listing = group_state.listing(store, group)
     current = group_state.current_head(store, group, keys)
-    if current.problem:
-        yield Flaw(group=group, kind="head", name=group.head, what=current.problem)
+    if problem := group_state.head_problem(listing, current):
+        yield Flaw(group=group, kind="head", name=group.head, what=problem)
     archived_files: set[str] = set()
     if current.head is not None:
         for snapshot in (current.head.snapshot, *current.head.kept):
@@ -70,7 +70,7 @@ def _orphans(group: Group, listing: Listing, head: Head) -> Iterator[Flaw]:
     referenced = {*head.referenced_objects(group), *(entry.name for entry in head.unreferenced)}
     for name in listing.archives:
         if name not in referenced:
-            what = "no HEAD refers to it; the next compaction recovers it"
+            what = "no HEAD refers to it; a repair recovers what counts of it"
             yield Flaw(group=group, kind="orphan", name=name, what=what)
 
 

@@ -73,8 +73,8 @@ def pull(
         tries += 1
         listing = group_state.listing(source, group)
         current = group_state.current_head(source, group, keys)
-        if current.problem:
-            return Copied(problems=(f"{group.head}: {current.problem}; {_CHECK}",))
+        if problem := group_state.head_problem(listing, current):
+            return Copied(problems=(f"{group.head}: {problem}; {_CHECK}",))
         object_names = [segment_name.name for segment_name in listing.fresh(current.head)]
         if current.head is not None:
             object_names += dict.fromkeys(current.head.referenced_objects(group))
@@ -291,7 +291,8 @@ def _bodies_of(
 ) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
     """Yields those that stand alone first: what is compacted meanwhile is in an archive then."""
     listed = group_state.listing(source, group)
-    if problem := group_state.current_head(source, group, TrustedKeys()).problem:
+    current = group_state.current_head(source, group, TrustedKeys())
+    if problem := group_state.head_problem(listed, current):
         yield group.head, problem
         return
     for name in listed.segments:

@@ -91,3 +91,10 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
     except heads.CorruptHeadError as error:
         is_later = isinstance(error, heads.LaterHeadError)
         return CurrentHead(None, tag, digest, str(error), is_later)
+
+
+def head_problem(listed: Listing, current: CurrentHead) -> str:
+    """Returns why HEAD, read after the listing, cannot be used, also where it was lost; '' if it
+    can, or before the first compaction."""
+    is_lost = current.tag is None and (listed.archives or listed.indexes)
+    return "it is missing, and what it has revoked" if is_lost else current.problem

@@ -61,7 +61,11 @@ def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> Segment
         contents = segment.unpack_segment(body, name.digest)
     except segment.CorruptSegmentError as error:
         return str(error)
-    return contents if segment.is_trusted(name, body, keys) else "not signed by a trusted key"
+    if segment.is_trusted(name, body, keys):
+        return contents
+    signature = segment.signature_of(body)
+    is_damaged = signature is not None and keys.has(name.zone, signature.key)
+    return "its signature is damaged" if is_damaged else "not signed by a trusted key"
 
 
 def counted_records(

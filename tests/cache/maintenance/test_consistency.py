@@ -12,6 +12,7 @@ from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance import history
 from tunegate_cache.maintenance.consistency import Flaw, flaws
+from tunegate_cache.maintenance.copying import pull, push
 from tunegate_cache.maintenance.explanation import Explanation, explain, read_group
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.protocol import group_state
@@ -86,6 +87,22 @@ def test_an_archive_that_no_head_refers_to_is_told(place: Place) -> None:
     place.compact()
     place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     assert kinds(place) == ["orphan"]
+
+
+@pytest.mark.parametrize("is_archived", [True, False])
+def test_a_lost_head_is_told_wherever_it_is_missed(place: Place, is_archived: bool) -> None:
+    place.store.delete(MAIN.head)
+    if not is_archived:
+        spoil(place, "cold", None)
+    assert kinds(place) == ["head"]
+    assert summary(place.store, MAIN, NOBODY).corrupt == 1
+    copy = MemoryStore()
+    pulled = pull(place.store, copy, MAIN, NOBODY)
+    for done in (pulled, push(place.store, copy, "main", keys=NOBODY, signer=None)):
+        assert "HEAD: it is missing, and what it has revoked" in done.problems[0]
+    assert copy.names("") == []
+    place.compact(rebuild=True)
+    assert check(place) == []
 
 
 ZONE = "main"

@@ -189,6 +189,7 @@ def test_a_segment_is_trusted_as_its_zone_demands() -> None:
 def test_a_segment_that_is_whole_and_trusted_is_opened() -> None:
     assert opened_records(NAME, by(OURS)) == [RECORD]
     assert opened_segment(NAME, BODY, KEYS) == "not signed by a trusted key"
+    assert opened_segment(NAME, by(OURS)[:-1] + b"x", KEYS) == "its signature is damaged"
     assert isinstance(opened_segment(NAME, b"garbage", NOBODY), str)
 
 

@@ -420,6 +420,7 @@ def test_a_revoked_repository_is_served_no_more(shell: Shell) -> None:
     assert "no record can match" in late
     (Path(shell.url) / MAIN.head).write_text('{"head": {"v": 2}}')
     assert "nothing was revoked" in shell.shown("revoke", "--run", "1", code=4)
+    assert "HEAD is of a later version" in shell.shown("compact", code=4)
     assert "nothing to revoke is named" in shell.shown("revoke", code=2)
     assert "not a date" in shell.shown("revoke", "--since", "soon", code=2)
 

@@ -23,7 +23,7 @@ from tunegate.tune.revalidation import Challenge, Revalidated, challenges, reval
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 from tunegate_cache.format.names import zone_problem
-from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.records import Miss, TuningRecord
 from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -124,13 +124,15 @@ def _finish(settings: Settings, source: str, destination: str, total: Copied) ->
 
 
 class Promotions(msgspec.Struct, frozen=True, kw_only=True):
-    """`published` is False if the records could not be delivered; they wait for the next run."""
+    """`published` is False if the records could not be delivered; they wait for the next run.
+    `unread` says why records of the other zone may be missing."""
 
     schema: int = 1
     from_zone: str
     zone: str
     published: bool
     tasks: tuple[Revalidated, ...]
+    unread: tuple[str, ...] = ()
 
 
 def promote(options: cache.PromoteOptions) -> int:
@@ -151,7 +153,7 @@ def promote(options: cache.PromoteOptions) -> int:
         opened_output(settings.out, "cache promote") as out,
         opened_tools(settings, project.checkout(), out) as tools,
     ):
-        standing = _challenges_of_zone(project, changes, tools, options.from_zone)
+        standing, unread = _challenges_of_zone(project, changes, tools, options.from_zone)
         files = export_models(changes, tools.source).files
         results, is_published = revalidate(
             standing,
@@ -168,19 +170,22 @@ def promote(options: cache.PromoteOptions) -> int:
         zone=project.config.cache.zone,
         published=is_published,
         tasks=results,
+        unread=unread,
     )
     if settings.as_json:
         write_json(promotions)
     else:
-        show_revalidation(f"{promotions.from_zone} to {promotions.zone}", promotions.tasks)
+        if results or not unread:
+            show_revalidation(f"{promotions.from_zone} to {promotions.zone}", promotions.tasks)
+        show_lines(unread)
         if not is_published:
             show_lines([f"nothing is stored in {promotions.zone} yet: run tunegate cache doctor"])
-    return PASS if is_published else UNFIT
+    return PASS if is_published and not unread else UNFIT
 
 
 def _challenges_of_zone(
     project: Project, changes: ChangeSet, tools: Tools, from_zone: str
-) -> tuple[Challenge, ...]:
+) -> tuple[tuple[Challenge, ...], tuple[str, ...]]:
     # The other zone is read as if it were this run's own, by a cache that writes nothing.
     tasks = pipeline.extract_tasks(tools, changes).tasks
     keys = [(task.key, task.shape) for task in tasks]
@@ -192,7 +197,10 @@ def _challenges_of_zone(
         root=project.repository.root,
         device=tools.context.device.fingerprint(),
     )
-    return challenges(tasks, theirs.lookup(keys), tools.index.lookup(keys))
+    found = theirs.lookup(keys)
+    reasons = {each.reason for each in found.values() if isinstance(each, Miss)}
+    unread = theirs.use().notes if reasons & {"corrupt", "store-unavailable"} else ()
+    return challenges(tasks, found, tools.index.lookup(keys)), unread
 
 
 def _mark_promoted(record: TuningRecord, from_zone: str) -> TuningRecord:

@@ -50,10 +50,11 @@ def show_compactions(
     unread: tuple[str, ...],
     summary: tuple[str, ...] = (),
 ) -> int:
-    """Returns the exit code: 4 if a group could not be read. `summary` is for people."""
+    """Returns the exit code: 4 if a group could not be read or written. `summary` is for people."""
+    code = UNFIT if unread or any(each.status == "refused" for each in compactions) else PASS
     if settings.as_json:
         write_json(Compactions(groups=compactions, unread=unread))
-        return UNFIT if unread else PASS
+        return code
     show_table(
         url,
         ("zone", "target", "", "version", "segments", "records", "tasks", "recovered"),
@@ -78,7 +79,7 @@ def show_compactions(
             *summary,
         )
     )
-    return UNFIT if unread else PASS
+    return code
 
 
 # `tunegate cache gc`: deletes what the last compaction holds elsewhere.
