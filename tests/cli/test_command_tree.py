@@ -113,11 +113,14 @@ def test_the_first_words_name_the_command_and_the_rest_is_its() -> None:
         (["help"], 'no command "help"'),
         (["cache", "gx"], "See: tunegate cache --help"),
         (["--versoin"], 'no option "--versoin". Did you mean --version?'),
+        (["run", "--out", ""], "argument --out: is empty: name a path"),
+        (["cache", "pull", ""], "argument DIR: is empty: name a path"),
     ],
 )
 def test_what_names_none_is_a_usage_error(line: list[str], said: str) -> None:
+    """An empty path comes of a variable that is not set, and would be this directory."""
     with pytest.raises(ConfigError) as caught:
-        named_command(line)
+        parse(line)
     assert said in str(caught.value)
 
 

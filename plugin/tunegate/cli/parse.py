@@ -6,6 +6,7 @@ import argparse
 import difflib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -129,9 +130,18 @@ def _usage_of(field: Field) -> str:
     return text if field.is_required else f"[{text}]"
 
 
+def _path(text: str) -> Path:
+    """Parses a path. An empty one would be this directory, and comes of a variable that is not
+    set."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty: name a path")
+    return Path(text)
+
+
 def _add(section: argparse._ArgumentGroup, field: Field) -> None:
     option, text = field.declared, field.help.replace("%", "%%")
-    keywords: dict[str, Any] = {"help": text, "metavar": field.metavar, "type": option.read}
+    read = _path if option.read is Path else option.read
+    keywords: dict[str, Any] = {"help": text, "metavar": field.metavar, "type": read}
     if option.choices:
         keywords["choices"] = option.choices
     if isinstance(option, Argument):
