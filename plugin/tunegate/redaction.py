@@ -11,12 +11,12 @@ _MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/|(?<!models:/))[^/\s]+@")
 """A path made from an address has one slash. `models:/name@alias` names a model."""
 _IN_QUERY = re.compile(
-    r"([?&](?:(?=[^=&?\s]*(?:sig|token|secret|key|credential|passw|auth))[^=&?\s]*+="
-    r"|[^=&?\s]*+=(?=[^&\s\"']{20})))[^&\s\"']+",
+    r"([?&](?=[^=&?\s]*(?:sig|token|jwt|secret|key|credential|passw|auth))[^=&?\s]*+=)[^&\s\"']+",
     re.IGNORECASE,
 )
-"""A signed address carries its rights in its query, under a name that says so, or as a long value.
-A name is read once, so the time is linear in the length of a text."""
+"""A signed address carries its rights in its query. A name is read once, so the time is linear in
+the length of a text."""
+_QUERY = re.compile(r"(://[^?\s]*\?)\S+")
 _SHOWN = "***"
 
 
@@ -48,3 +48,9 @@ def redact(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, _SHOWN)
     return _IN_QUERY.sub(rf"\1{_SHOWN}", _IN_ADDRESS.sub(rf"\1{_SHOWN}@", text))
+
+
+def redact_word(word: str, secrets: Sequence[str]) -> str:
+    """Returns an argument of a command line without these secrets, and without an address's query:
+    what carries rights in it may have any name."""
+    return _QUERY.sub(rf"\1{_SHOWN}", redact(word, secrets))

@@ -57,6 +57,14 @@ def test_what_is_no_branch_of_the_remote_is_no_target(here: Checkout, name: str)
         sides(here, protocol.MergeBase(target=name))
 
 
+def test_why_a_branch_cannot_be_fetched_is_said_by_git(origin: Checkout, here: Checkout) -> None:
+    """A branch that the remote has no more is in the way here."""
+    here.git("update-ref", "refs/remotes/origin/stack", "HEAD")
+    origin.git("branch", "stack/one", "main")
+    with pytest.raises(EnvironmentUnfitError, match=r"stack/one could not be fetched \(.*/stack'"):
+        sides(here, protocol.MergeBase(target="stack/one"))
+
+
 @pytest.mark.parametrize("of_push", [True, False])
 def test_a_default_branch_that_is_named_is_the_one_of_today(
     origin: Checkout, here: Checkout, of_push: bool
@@ -77,7 +85,7 @@ def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Ch
 
 
 def test_an_unreachable_default_branch_is_no_reason_to_take_another(here: Checkout) -> None:
-    with pytest.raises(EnvironmentUnfitError, match=r"branch gone could not be fetched \(the r"):
+    with pytest.raises(EnvironmentUnfitError, match=r"fetched \(couldn't find"):
         sides(here, protocol.Usual(default_branch="gone"))
 
 

@@ -25,7 +25,7 @@ from tunegate.cli.help_pages import page
 from tunegate.cli.parse import HELP_FLAGS, Parsed, parse
 from tunegate.cli.shared_options import CiJob, Common, Options
 from tunegate.cli.unexpected import Ending, as_full_disk, explain_error
-from tunegate.redaction import redact, secrets_of
+from tunegate.redaction import redact, redact_word, secrets_of
 from tunegate.regular_files import temporary_directory
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
@@ -126,7 +126,7 @@ def _begin(talk: Talk, common: Common, arguments: Sequence[str]) -> None:
     log = None if common.log_file is None else LogFile(common.log_file)
     talk.begin(quiet=common.quiet, verbose=common.verbose, log=log)
     secrets = secrets_of(os.environ)  # a shell's quotes would hide one
-    line = shlex.join(redact(word, secrets) for word in arguments)
+    line = shlex.join(redact_word(word, secrets) for word in arguments)
     talk.note(f"tunegate {__version__}, Python {platform.python_version()}: {line}\n")
 
 

@@ -71,8 +71,12 @@ def test_a_branch_is_that_of_today_or_told_to_be_old(
     assert reason.endswith("merge base with origin/main")
     assert "promisor" not in job.git("config", "--list")
     world.server.git("reset", "-q", "--hard", tips[1])
-    world.server.path.rename(world.directory / "out of reach")
     old = f"{reason}, as this clone has it: the remote did not give it now"
+    lock = job.path / ".git/refs/remotes/origin/main.lock"  # a git that was killed left it
+    lock.touch()
+    assert compared(job, capsys, *options) == (0, tips[0], old)
+    lock.unlink()
+    world.server.path.rename(world.directory / "out of reach")
     assert compared(job, capsys, *options) == (0, tips[0], old)
 
 

@@ -105,11 +105,11 @@ class _Reading:
     def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
         """Returns the change of a lock file, None if its pins here are the same. Those for others,
         and whatever else was written, are a note."""
-        head = self._lock(revisions.head, path)
+        head, head_lines = self._lock(revisions.head, path)
         if not former:
             return UpgradedLock(head=head, reason=f"{path} is new")
         try:
-            base = self._lock(revisions.base or "", former)
+            base, base_lines = self._lock(revisions.base or "", former)
         except LockFileError as error:
             return UpgradedLock(head=head, reason=f"at the base, {error}")
         for_others = sorted({name for name, _ in base.for_others ^ head.for_others})
@@ -121,14 +121,22 @@ class _Reading:
             )
         if base.decides() != head.decides():
             return UpgradedLock(head=head, base=base)
-        texts = self.texts(revisions, path, former)
-        if not for_others and _instructions(texts[0]) != _instructions(texts[1]):
+        if base_lines != head_lines:
             self.notes.append(f"{path}: changed, and pins the same here, so nothing is measured")
         return None
 
-    def _lock(self, revision: str, path: str) -> LockFile:
-        text = self._text(revision, path)
-        return read_lock(path, text, lambda other: self._text(revision, other))
+    def _lock(self, revision: str, path: str) -> tuple[LockFile, list[str]]:
+        """Returns the lock, and the lines of the file and of those that it includes, without
+        comments and blanks."""
+        texts: list[str] = []
+
+        def read(file: str) -> str:
+            texts.append(self._text(revision, file))
+            return texts[-1]
+
+        lock = read_lock(path, read(path), read)
+        lines = ("".join(line.split()) for text in texts for line in text.splitlines())
+        return lock, [line for line in lines if line and not line.startswith("#")]
 
     def _text(self, revision: str, path: str) -> str:
         try:
@@ -137,12 +145,6 @@ class _Reading:
             raise LockFileError(str(error)) from error
         except UnicodeDecodeError as error:
             raise LockFileError(f"{path}: is not text ({error.reason}).") from error
-
-
-def _instructions(text: str) -> list[str]:
-    """Returns the lines without comments and blanks."""
-    lines = ("".join(line.split()) for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> dict[str, str]:

@@ -243,11 +243,11 @@ class GitHistory:
         """Returns the parent of a commit that has one, fetched if it is missing."""
         parent = self._parents(commit)[0]
         if not fetch.ensure_here(self._git, parent):
-            raise self._fetch_error(f"the parent {parent[:12]} of {commit[:12]}")
+            raise self._fetch_error(f"the parent {parent[:12]} of {commit[:12]}", parent)
         return parent
 
-    def _fetch_error(self, what: str) -> errors.EnvironmentUnfitError:
-        message = f"{what} could not be fetched ({fetch.refusal(self._git)}). {REMEDY}"
+    def _fetch_error(self, what: str, wanted: str) -> errors.EnvironmentUnfitError:
+        message = f"{what} could not be fetched ({fetch.refusal(self._git, wanted)}). {REMEDY}"
         return errors.EnvironmentUnfitError(message)
 
     def _no_merge_base(self, problem: str) -> errors.TunegateError:

@@ -106,7 +106,7 @@ class GitEvents(GitHistory):
         if not is_new and fetch.ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
         if not is_new and fetch.is_shallow(self._git) and not fetch.is_reachable(self._git):
-            raise self._fetch_error(before[:12])
+            raise self._fetch_error(before[:12], before)
         branch = self._branch_now(default_branch)
         why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
         revisions = self._against_branch(branch, head, why)
@@ -122,7 +122,7 @@ class GitEvents(GitHistory):
         missing."""
         for commit in filter(fetch.is_commit_id, (base, head)):
             if not fetch.ensure_here(self._git, commit):
-                raise self._fetch_error(commit[:12])
+                raise self._fetch_error(commit[:12], commit)
         return Revisions(
             base=self.resolve_commit(base, "--base"),
             head=self.resolve_commit(head, "--head"),
@@ -153,7 +153,7 @@ class GitEvents(GitHistory):
             return branch
         here = f"refs/remotes/origin/{name}"
         if not is_here_enough or not fetch.is_ref(self._git, here):
-            raise self._fetch_error(f"the branch {name}")
+            raise self._fetch_error(f"the branch {name}", name)
         self._git.is_remote_silent = True
         return here
 

@@ -56,9 +56,15 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
     return is_here(git, commit)
 
 
-def refusal(git: GitProcess) -> str:
-    """Returns why a fetch failed, in git's words if the remote does not answer now."""
-    why = git.complaint("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS)
+def refusal(git: GitProcess, wanted: str = "") -> str:
+    """Returns git's reason why this commit or branch cannot be fetched: it is fetched once more.
+    Without one, and for what is neither, why the remote does not answer."""
+    line = ("ls-remote", "origin", "HEAD")
+    if is_commit_id(wanted):
+        line = (*_one_commit(git), "origin", wanted)
+    elif wanted and git.text("check-ref-format", f"refs/heads/{wanted}") is not None:
+        line = (*_one_commit(git), "origin", _refspec(wanted))
+    why = git.complaint(*line, limit_seconds=ASK_SECONDS)
     return why or "the remote does not give it"
 
 
@@ -130,9 +136,12 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     """Fetches a branch of the remote, and returns its full name here."""
     if git.text("check-ref-format", f"refs/heads/{name}") is None:
         return None
-    ref = f"refs/remotes/origin/{name}"
-    answer = git.text(*_one_commit(git), "origin", f"+refs/heads/{name}:{ref}")
-    return None if answer is None else ref
+    answer = git.text(*_one_commit(git), "origin", _refspec(name))
+    return None if answer is None else f"refs/remotes/origin/{name}"
+
+
+def _refspec(branch: str) -> str:
+    return f"+refs/heads/{branch}:refs/remotes/origin/{branch}"
 
 
 def has_branch(git: GitProcess, name: str) -> bool | None:

@@ -66,8 +66,8 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
     longer has it: a kept clone's copy is as old as that. A remote that does not answer changes
     nothing."""
     is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _branch_name(name))
-    if is_there:
-        fetch.fetch_branch(git, _branch_name(name))
+    if is_there and fetch.fetch_branch(git, _branch_name(name)) is None:
+        git.is_remote_silent = True
     is_known = any(fetch.is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
     if is_there is False and not is_known and fetch.is_ref(git, _remote_ref(name)):
         message = (
@@ -219,9 +219,9 @@ def known_default_branch(git: GitProcess) -> str | None:
         here = f"{_REMOTE}{remote.default}"
         if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
             return here
-        return fetch.fetch_branch(git, remote.default) or (
-            here if fetch.is_ref(git, here) else None
-        )
+        branch = fetch.fetch_branch(git, remote.default)
+        git.is_remote_silent |= branch is None
+        return branch or (here if fetch.is_ref(git, here) else None)
     if record and short_name(record).removeprefix("origin/") in remote.branches:
         return record
     return _usual_branch(git) or _local_default(git)

@@ -44,8 +44,14 @@ def test_other_words_for_the_same_pins_are_no_change(checkout: Checkout, text: b
 
 def test_whatever_else_changed_beside_the_same_pins_is_a_line(checkout: Checkout) -> None:
     """An extra brings other packages, and an edge of a lock decides who gets one."""
-    (note,) = after(checkout, {"r.txt": b"a[gpu]==1\n"}).notes
-    assert note.startswith("r.txt: changed, and pins the same here")
+    others = b"b==1; sys_platform == 'win32'\n"
+    checkout.commit({"r.txt": b"-r more.in\n" + others, "more.in": b"a==1\n"})
+    for files in (
+        {"more.in": b"a[gpu]==1\n", "r.txt": b"-r more.in\n" + others},
+        {"r.txt": b"-r more.in\n" + others.replace(b"1", b"2"), "more.in": b"a[x]==1\n"},
+    ):
+        *_, note = after(checkout, {**files}).notes
+        assert note.startswith("r.txt: changed, and pins the same here")
 
 
 def test_nothing_is_read_without_a_glob(checkout: Checkout) -> None:

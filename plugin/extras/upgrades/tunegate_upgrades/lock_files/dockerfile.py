@@ -73,7 +73,7 @@ class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
     instructions = tuple(_filled_in(_logical_lines(text)))
-    images = tuple(_base_images(each.text for each in instructions))
+    images = tuple(_base_images(each.text.strip() for each in instructions))
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
@@ -123,16 +123,15 @@ def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[s
 
 
 def _untold(own: ImageRecipe, other: ImageRecipe) -> list[tuple[int, str]]:
-    """Returns the instructions with their lines, without blanks, and without the images and
-    packages that the other side has not, of which another line tells."""
+    """Returns the instructions with their lines, without the images and packages that the other
+    side has not, of which another line tells."""
     told = {*own.images, *(name for run in own.installed for name in run.packages)}
     told -= {*other.images, *(name for run in other.installed for name in run.packages)}
 
-    def without_told(text: str) -> str:
-        words = (word for word in text.split() if word.strip("'\",[]") not in told)
-        return " ".join(words)
+    def untold_word(word: re.Match[str]) -> str:
+        return "" if word[0].strip("'\",[]") in told else word[0]
 
-    return [(each.line, without_told(each.text)) for each in own.instructions]
+    return [(run.line, re.sub(r"\S+", untold_word, run.text)) for run in own.instructions]
 
 
 def _word(line: str) -> str:
@@ -162,8 +161,8 @@ def _names(names: Iterable[str]) -> str:
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yields each instruction with the number of its first line, without comments, even inside an
-    instruction. A directive is none, and what looks like one may be content where text is given
-    inside (`<<`)."""
+    instruction. A directive is none. Where text is given inside (`<<`), what looks like a comment
+    may be content, and blanks may count."""
     first, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         is_comment = line.lstrip().startswith("#") and not _DIRECTIVE.match(line)
@@ -173,12 +172,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             first = number
         stripped = line.rstrip()
         goes_on = stripped.endswith("\\")
-        parts.append(stripped[:-1] if goes_on else stripped)
+        part = stripped[:-1] if goes_on else stripped
+        parts.append(part if "<<" in text else part.strip())
         if not goes_on:
-            yield first, " ".join(parts).strip()
+            yield first, " ".join(parts)
             parts = []
     if parts:
-        yield first, " ".join(parts).strip()
+        yield first, " ".join(parts)
 
 
 def _base_images(lines: Iterable[str]) -> Iterator[str]:
@@ -200,13 +200,14 @@ def _base_images(lines: Iterable[str]) -> Iterator[str]:
 def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[Instruction]:
     """Yields each instruction, with the values that arguments and variables have by then."""
     values = dict[str, str]()
-    for number, line in lines:
+    for number, text in lines:
+        line = text.strip()
         if declared := _ARG.fullmatch(line) or _ENV.fullmatch(line):
             name, _, value = declared[1].partition(" ")
             is_pair = "=" not in name and bool(value.strip())  # ENV NAME value
             values |= {name: value.strip()} if is_pair else dict(_defaults(declared[1]))
         if line:
-            yield Instruction(line=number, text=line, filled_in=_substitute(line, values))
+            yield Instruction(line=number, text=text, filled_in=_substitute(line, values))
 
 
 def _defaults(text: str) -> Iterator[tuple[str, str]]:
