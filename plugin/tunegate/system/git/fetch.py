@@ -59,7 +59,7 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
 def refusal(git: GitProcess, wanted: str = "") -> str:
     """Returns git's reason why this commit or branch cannot be fetched: it is fetched once more.
     Without one, and for what is neither, why the remote does not answer."""
-    line = ("ls-remote", "origin", "HEAD")
+    line: tuple[str, ...] = ("ls-remote", "origin", "HEAD")
     if is_commit_id(wanted):
         line = (*_one_commit(git), "origin", wanted)
     elif wanted and git.text("check-ref-format", f"refs/heads/{wanted}") is not None:
