@@ -94,9 +94,16 @@ class Compactor:
         self._untrusted: set[str] = set()
         self._repacked: list[str] = []
 
-    def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
+    def run(
+        self,
+        *,
+        revoke: Sequence[Revocation] = (),
+        rebuild: bool = False,
+        pulled: Head | None = None,
+    ) -> Compaction:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
-        new revocation. Raises StoreUnavailableError."""
+        new revocation. The snapshot of a HEAD that was `pulled` may have more than its archives.
+        Raises StoreUnavailableError."""
         work = self._find_work()
         old, orphans = work.old_head, work.orphans
         version = old.version if old else 0
@@ -109,6 +116,8 @@ class Compactor:
             return self._report("nothing new", version)
         is_usable = not is_all and old is not None and revoked == old.revoked
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
+        if pulled is not None:
+            self._add_snapshot(hot, pulled)
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
         gathered = self._gather((*work.fresh, *unheld), hot)
         archives, files = gathered
@@ -120,9 +129,8 @@ class Compactor:
         return self._publish(work, hot, gathered, is_repair=rebuild)
 
     def _has_key_gone(self, old: Head | None) -> bool:
-        """Returns whether the snapshot may have kept records out in favour of those of a key that
-        is trusted no longer. A key that comes changes nothing: of two places that trust different
-        keys, each would undo what the other did."""
+        """Returns whether a key is trusted no longer, whose records may have kept others out of the
+        snapshot. A new key changes nothing: two places with other keys would undo each other."""
         keys = set(self._keys.of(self._group.zone))
         return bool(old and keys and not (old.keys and keys.issuperset(old.keys)))
 
@@ -273,8 +281,7 @@ class Compactor:
         old, now, (archives, files) = state.old_head, self._seconds(), gathered
         # A HEAD that was lost is made anew: later than any that a machine may have seen. One that
         # counts further than a clock leaves no room for others, and machines do not remember it.
-        # So may one be of a signed zone of which nothing is left.
-        is_signed = self._keys.is_required(self._group.zone)
+        is_signed = self._keys.is_required(self._group.zone)  # of which nothing may be left
         lost = now if state.current.tag or state.orphans or is_signed else 0
         is_countable = old is not None and old.version <= now + SKEW_SECONDS
         if old is not None and not is_countable:
@@ -285,8 +292,8 @@ class Compactor:
         if is_repair:
             kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k))
         # A segment that is archived stays covered, though its key is trusted no longer.
-        unheld = self._unheld - self._untrusted
-        standing = {name.file for name in state.listing.segments} - unheld
+        lacking = self._unheld - self._untrusted
+        standing = {name.file for name in state.listing.segments} - lacking
         head = Head(
             version=version,
             parent=state.current.digest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,14 +12,17 @@ import msgspec
 from tunegate_cache.format import segment
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, parse_segment
+from tunegate_cache.format.pack import CorruptBlockError
 from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation, counted
 from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import Signer, TrustedKeys
+from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import opened_segment, read_archive
+from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectConflictError,
@@ -31,8 +35,8 @@ from tunegate_cache.stores.store import (
 _MOST_TRIES = 3
 _CHECK = "run tunegate cache fsck"
 _UNMERGED = (
-    "the copy has records or revocations of its own, and a HEAD for all needs a signature. Set "
-    "TUNEGATE_SIGNING_KEY, or name another directory"
+    "the copy has records or revocations of its own, or from before the zone had this key, and a "
+    "HEAD for all needs a signature. Set TUNEGATE_SIGNING_KEY, or name another directory"
 )
 
 
@@ -118,7 +122,7 @@ def _move_head(
         compactor = Compactor(
             destination, group, keys=keys, signer=signer, seconds=lambda: int(time.time())
         )
-        merged = compactor.run(revoke=current.head.revoked)
+        merged = compactor.run(revoke=current.head.revoked, pulled=current.head)
         if merged.status != "moved":
             return tuple(f"{group.zone}: {problem}" for problem in merged.problems)
 
@@ -182,9 +186,8 @@ def push(
     new signature would hide whose it was. If they `are_moved`, the source forgets each that was
     delivered, and nothing else: a run may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
-    files: set[str] = set()
-    untrusted: set[str] = set()
-    rules: dict[Group, _Rules] = {}
+    files, untrusted, seen = set[str](), set[str](), set[int]()
+    rules_of = functools.cache(lambda group: _rules(source, destination, group, keys))
     for place, found in _bodies(source, zone):
         contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
         if isinstance(found, str) or isinstance(contents, str):
@@ -193,28 +196,38 @@ def push(
         group, file = found[0].group, found[0].file
         if file in files:
             continue
-        if group not in rules:
-            rules[group] = _rules(source, destination, group, keys)
-        if not any(segment.is_trusted(*found, each) for each in (keys, rules[group].keys)):
+        rules = rules_of(group)
+        seen.update(hash(stored.text) for stored in contents.stored)
+        if not any(segment.is_trusted(*found, each) for each in (keys, rules.keys)):
             untrusted.add(file)
             continue
         files.add(file)
-        name, body, left, is_cut = _offered(found, contents, rules[group], keys, signer)
+        name, body, left, is_cut = _offered(found, contents, rules, keys, signer)
         hidden = len(contents.stored) - left
         done = Copied(revoked=hidden)
         if left or not is_cut:
             done = done.plus(_write(destination, name, body, left))
         if is_cut and contents.refused:
-            count = len(contents.refused)
-            problem = f"{place}: {count} of its lines stay behind, which this version cannot read"
+            problem = f"{place}: lines stay behind, which this version cannot read"
             done = done.plus(Copied(problems=(problem,)))
-        if are_moved and hidden and not rules[group].is_sure:
+        if are_moved and hidden and not rules.is_sure:
             problem = f"{group.head}: no trusted key has signed it, and it revokes what waits here"
             done = done.plus(Copied(problems=(f"{problem}; {_CHECK} --repair",)))
         copied = copied.plus(done)
         if are_moved and not done.problems:
             source.delete(place)
-    return copied.plus(Copied(untrusted=len(untrusted - files)))
+    problems = tuple(_only_in_snapshots(source, zone, seen))
+    return copied.plus(Copied(untrusted=len(untrusted - files), problems=problems))
+
+
+def _only_in_snapshots(source: ObjectStore, zone: str, seen: set[int]) -> Iterator[str]:
+    """Yields how many records of each group no segment has any more: its archive was lost."""
+    for group in group_state.groups(source, zone):
+        with suppress(CorruptIndexError, CorruptBlockError, StoreUnavailableError):
+            head = group_state.current_head(source, group, TrustedKeys()).head
+            hot = snapshot_records(source, group, head.snapshot, TrustedKeys()) if head else ()
+            if count := len({hash(stored.text) for stored in hot} - seen):
+                yield f"{group.head}: {count} records stay behind, which only its snapshot has"
 
 
 def _write(destination: ObjectStore, name: SegmentName, body: bytes, records: int) -> Copied:
@@ -226,8 +239,8 @@ def _write(destination: ObjectStore, name: SegmentName, body: bytes, records: in
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """The revocations of the source, and of both places. They are sure where a trusted key has
-    signed those of the destination. `keys` are those that the source trusts."""
+    """`keys` are those that the source trusts. What both places revoked is sure where the zone
+    trusts the destination's HEAD."""
 
     keys: TrustedKeys
     ours: _Revoked

@@ -53,8 +53,7 @@ class _Count:
     def summary(self) -> GroupSummary:
         listing = group_state.listing(self._store, self._group)
         current = group_state.current_head(self._store, self._group, self._keys)
-        head = current.head
-        self._corrupt = int(bool(group_state.head_problem(listing, current)))
+        head, self._corrupt = current.head, int(bool(group_state.head_problem(listing, current)))
         archived: set[str] = set()
         if head is not None:
             self._add_snapshot(head.snapshot)

@@ -102,6 +102,7 @@ def make_signer(seed: int = 1) -> signing.Signer:
 
 OURS, THEIRS = make_signer(1), make_signer(2)
 KEYS = signing.TrustedKeys({"main": (OURS.public,), "team": (OURS.public,)})
+BOTH = signing.TrustedKeys({"main": (OURS.public, THEIRS.public)})
 
 
 def test_a_signature_holds_for_its_own_name_and_content_only() -> None:

@@ -6,16 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cache.format.test_segment import KEYS, OURS, THEIRS
+from tests.cache.format.test_segment import BOTH, KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.present import present
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format import head as heads
-from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import ExactHit, Toolchain, TransferHit
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.consistency import flaws
 from tunegate_cache.maintenance.copying import pull
@@ -39,7 +37,10 @@ def test_everything_is_found_after_compaction_and_collection(place: Place) -> No
         place.publish(record)
     done = place.compact()
     assert (done.status, done.segments, done.workloads, done.problems) == ("compacted", 5, 5, ())
+    assert place.compact().status == "nothing new"
+    assert place.collect(dry_run=True).segments == place.objects("seg") == 5
     assert place.collect().segments == 5
+    assert place.compact().status == "nothing new"
     assert place.objects("seg") == 0
     assert [place.best(f"w{n}") for n in range(5)] == numbered(5)
 
@@ -76,14 +77,6 @@ def test_segments_of_a_time_to_come_are_read_last(
     assert ahead.publish([make_record("lie")])
     place.publish(make_record())
     assert place.best() == make_record()
-
-
-def test_a_second_compaction_has_nothing_to_do(place: Place) -> None:
-    place.publish(make_record())
-    place.compact()
-    assert place.compact().status == "nothing new"
-    place.collect()
-    assert place.compact().status == "nothing new"
 
 
 def test_new_segments_are_merged_with_the_snapshot_before(place: Place) -> None:
@@ -309,8 +302,7 @@ def test_a_kept_snapshot_that_is_damaged_is_told_and_dropped_by_a_repair(place: 
 
 def test_records_of_a_key_that_is_trusted_no_longer_do_not_count(tmp_path: Path) -> None:
     """The snapshot holds them, and its HEAD has a good signature."""
-    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
-    place = Place(tmp_path, both, OURS)
+    place = Place(tmp_path, BOTH, OURS)
     fast = make_record(run_nanoseconds=(1,))
     place.publish(fast, signer=THEIRS)
     place.archive(make_record("b"))
@@ -321,7 +313,7 @@ def test_records_of_a_key_that_is_trusted_no_longer_do_not_count(tmp_path: Path)
     place.archive(make_record("c"))
     copy = pull(place.store, MemoryStore(), MAIN, KEYS)
     assert copy.problems == ()
-    assert Place(tmp_path / "x", both).with_store(place.store).best() is None
+    assert Place(tmp_path / "x", BOTH).with_store(place.store).best() is None
 
 
 @pytest.mark.parametrize("is_collected", [False, True])
@@ -329,14 +321,13 @@ def test_the_next_best_comes_back_when_a_key_goes_and_two_lists_undo_nothing(
     tmp_path: Path, is_collected: bool
 ) -> None:
     """Only archives have it. The segments of the key stay where they are."""
-    both = TrustedKeys({"main": (OURS.public, THEIRS.public)})
-    place = Place(tmp_path, both, OURS)
+    place = Place(tmp_path, BOTH, OURS)
     place.publish(make_record())
     place.publish(make_record(measured_at=1_700_000_100), signer=THEIRS)
     place.compact()
     if is_collected:
         place.collect()
-    few, many = place.with_keys(KEYS), place.with_keys(both)
+    few, many = place.with_keys(KEYS), place.with_keys(BOTH)
     assert few.best() is None
     assert few.compact().status == "compacted"
     assert few.best() == make_record()
@@ -427,13 +418,6 @@ def test_an_older_head_than_one_that_was_seen_is_believed_where_nothing_is_signe
     assert place.best("c") == make_record("c")
 
 
-def test_groups_are_found_by_any_object_they_have(place: Place) -> None:
-    place.archive(make_record())
-    assert group_state.groups(place.store) == (MAIN,)
-    assert group_state.groups(place.store, "pr") == ()
-    assert isinstance(MAIN, Group)
-
-
 def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_path: Path) -> None:
     place.publish(make_record("a"))
     place.compact()
@@ -452,13 +436,6 @@ def test_a_collection_without_compaction_deletes_nothing(place: Place) -> None:
     place.publish(make_record())
     assert place.collect().segments == 0
     assert place.best() == make_record()
-
-
-def test_a_dry_run_only_counts(place: Place) -> None:
-    place.publish(make_record())
-    place.compact()
-    assert place.collect(dry_run=True).segments == 1
-    assert place.objects("seg") == 1
 
 
 def test_snapshots_stay_for_pins_and_go_when_their_day_is_over(place: Place) -> None:

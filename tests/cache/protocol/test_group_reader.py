@@ -179,16 +179,10 @@ def opened_records(name: SegmentName, body: bytes) -> list[object]:
     return [stored.record for stored in contents.stored]
 
 
-def test_a_segment_is_trusted_as_its_zone_demands() -> None:
-    assert segment.is_trusted(NAME, BODY, NOBODY)
-    assert segment.is_trusted(NAME, by(OURS), KEYS)
-    assert not segment.is_trusted(NAME, BODY, KEYS)
-    assert not segment.is_trusted(NAME, by(THEIRS), KEYS)
-
-
 def test_a_segment_that_is_whole_and_trusted_is_opened() -> None:
     assert opened_records(NAME, by(OURS)) == [RECORD]
-    assert opened_segment(NAME, BODY, KEYS) == "not signed by a trusted key"
+    for foreign in (BODY, by(THEIRS)):
+        assert opened_segment(NAME, foreign, KEYS) == "not signed by a trusted key"
     assert opened_segment(NAME, by(OURS)[:-1] + b"x", KEYS) == "its signature is damaged"
     assert isinstance(opened_segment(NAME, b"garbage", NOBODY), str)
 
