@@ -109,18 +109,17 @@ class Compactor:
         version = old.version if old else 0
         if work.current.is_later:
             return self._report("refused", 0)
-        revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
-        is_all = rebuild or self._has_key_gone(old)
-        is_asked = is_all or revoked != (old.revoked if old else ())
-        if not (work.fresh or orphans or is_asked):
+        revoked = tuple(dict.fromkeys((*work.current.revoked, *revoke)))
+        is_asked = rebuild or self._has_key_gone(old) or revoked != work.current.revoked
+        if not (work.fresh or orphans or is_asked or pulled):
             return self._report("nothing new", version)
-        is_usable = not is_all and old is not None and revoked == old.revoked
-        hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
+        hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=not is_asked)
         if pulled is not None:
+            before = hot.hashes()
             self._add_snapshot(hot, pulled)
+            is_asked = is_asked or hot.hashes() != before
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
-        gathered = self._gather((*work.fresh, *unheld), hot)
-        archives, files = gathered
+        archives, files = gathered = self._gather((*work.fresh, *unheld), hot)
         self._lost -= {*archives, *self._repacked}  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
@@ -292,8 +291,7 @@ class Compactor:
         if is_repair:
             kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k))
         # A segment that is archived stays covered, though its key is trusted no longer.
-        lacking = self._unheld - self._untrusted
-        standing = {name.file for name in state.listing.segments} - lacking
+        standing = {name.file for name in state.listing.segments} - (self._unheld - self._untrusted)
         head = Head(
             version=version,
             parent=state.current.digest,
