@@ -100,7 +100,8 @@ def result_of(
     """Returns the result of a challenge, and the record to publish if it won."""
     claim = challenge.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
-        return _build_revalidated(challenge, claim, "not-measured", None, outcome), None
+        waiting = _build_revalidated(challenge, claim, "not-measured", None, outcome)
+        return msgspec.structs.replace(waiting, reason="the budget ended before it"), None
     challengers = {_identity(r): r for r in challenge.challengers}
     results = [r for r in outcome.records if _identity(r) in challengers]
     if not results:
