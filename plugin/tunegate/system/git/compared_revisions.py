@@ -14,7 +14,7 @@ from tunegate.system.git import fetch, named_revision
 from tunegate.system.git.content import is_what_pointer_says
 from tunegate.system.git.process import GitProcess, escaped
 
-_AS_HERE = ", as this clone has it: the remote did not give it now"
+_AS_HERE = ", as this clone has it"
 REMEDY = "Check out the whole history, or fetch it before."
 
 _READ_AS = "(tunegate.yaml is read as it is here, models and their data as committed)"
@@ -218,10 +218,18 @@ class GitHistory:
         if base.commit == head:
             return None
         policy = tip if tip != base.commit else ""
-        is_old = self._git.is_remote_silent and branch.startswith("refs/remotes/")
-        doubt = f"{base.doubt}{_AS_HERE if is_old else ''}"
+        doubt = f"{base.doubt}{self._age(branch)}"
         reason = f"{why}merge base with {named_revision.short_name(branch)}{doubt}"
         return Revisions(base=base.commit, head=head, reason=reason, policy=policy)
+
+    def _age(self, branch: str) -> str:
+        """Returns why a remote's branch here may be older than the one there, '' if it is not."""
+        if not branch.startswith("refs/remotes/"):
+            return ""
+        if not branch.startswith("refs/remotes/origin/"):
+            return f"{_AS_HERE}: of remotes, only origin is asked"
+        is_silent = self._git.is_remote_silent
+        return f"{_AS_HERE}: the remote did not give it now" if is_silent else ""
 
     def _nearest_branch(self, branches: Sequence[str], head: str) -> str:
         """Returns the branch that the head left last: a local one may be older than the remote's,
