@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, RevisionChoice, Usual
 from tunegate.errors import ConfigError
+from tunegate.system.git.compared_revisions import PROJECT_NAME
 from tunegate.system.git.fetch import is_commit_id
 from tunegate_cache.format.names import zone_problem
 
@@ -96,8 +97,6 @@ def contradiction(problem: str) -> ConfigError:
 # The cache zone that a CI job may write, by its project and its event.
 
 MAIN = "main"
-_PART = r"(?!\.\.?(?:/|$))[\w.-]+"
-_PROJECT = re.compile(f"{_PART}(?:/{_PART})*", re.ASCII)
 
 
 def zone_of_pull_request(project: str, number: int) -> str:
@@ -126,7 +125,7 @@ def zone_of_queue(project: str) -> str:
 def _zone(project: str, part: str) -> str:
     """Returns a zone's name; names of projects and branches can be long, or begin with a point; a
     zone's cannot."""
-    if not _PROJECT.fullmatch(project):
+    if not PROJECT_NAME.fullmatch(project):
         raise contradiction("its variables name no project")
     zone = f"pr/{project}/{part}"
     if zone_problem(zone) is None:

@@ -289,6 +289,8 @@ def test_people_know_a_branch_by_its_short_name() -> None:
         ("https://x-access-token:ghs_secret@github.com/acme/vision", "acme/vision"),
         ("git@github.com:acme/vision.git", "acme/vision"),
         ("ssh://git@gitlab.example:2222/group/sub/project.git/", "group/sub/project"),
+        ("https://github.com/acme/.models", "acme/.models"),
+        ("git@example.com:../vision", ""),
         ("/srv/git/vision.git", ""),
         ("../vision", ""),
         ("file:///srv/git/vision.git", ""),

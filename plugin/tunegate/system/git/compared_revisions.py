@@ -375,7 +375,9 @@ def _height(git: GitProcess, release: Release) -> int:
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/(?P<path>.*)", re.IGNORECASE)
 _SHORT = re.compile(r"[^/]*:(?P<path>.*)")
 """SSH's short form, `user@host:path`."""
-_NAME = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)*", re.ASCII)
+_PART = r"(?!\.\.?(?:/|$))[\w.-]+"
+PROJECT_NAME = re.compile(f"{_PART}(?:/{_PART})*", re.ASCII)
+"""A path on a server, such as `owner/name`, without `.` and `..`."""
 
 
 def name_of_remote(address: str) -> str:
@@ -385,4 +387,4 @@ def name_of_remote(address: str) -> str:
     if match is None or address.startswith("file:"):
         return ""
     path = match["path"].strip("/").removesuffix(".git")
-    return path if _NAME.fullmatch(path) else ""
+    return path if PROJECT_NAME.fullmatch(path) else ""
