@@ -94,16 +94,9 @@ class Compactor:
         self._untrusted: set[str] = set()
         self._repacked: list[str] = []
 
-    def run(
-        self,
-        *,
-        revoke: Sequence[Revocation] = (),
-        rebuild: bool = False,
-        pulled: Head | None = None,
-    ) -> Compaction:
+    def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
-        new revocation. The snapshot of a HEAD that was `pulled` may have more than its archives.
-        Raises StoreUnavailableError."""
+        new revocation. Raises StoreUnavailableError."""
         work = self._find_work()
         old, orphans = work.old_head, work.orphans
         version = old.version if old else 0
@@ -111,13 +104,9 @@ class Compactor:
             return self._report("refused", 0)
         revoked = tuple(dict.fromkeys((*work.current.revoked, *revoke)))
         is_asked = rebuild or self._has_key_gone(old) or revoked != work.current.revoked
-        if not (work.fresh or orphans or is_asked or pulled):
+        if not (work.fresh or orphans or is_asked):
             return self._report("nothing new", version)
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=not is_asked)
-        if pulled is not None:
-            before = hot.hashes()
-            self._add_snapshot(hot, pulled)
-            is_asked = is_asked or hot.hashes() != before
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
         archives, files = gathered = self._gather((*work.fresh, *unheld), hot)
         self._lost -= {*archives, *self._repacked}  # written again, under the same name

@@ -12,17 +12,14 @@ import msgspec
 from tunegate_cache.format import segment
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, parse_segment
-from tunegate_cache.format.pack import CorruptBlockError
 from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation, counted
 from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import Signer, TrustedKeys
-from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import opened_segment, read_archive
-from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectConflictError,
@@ -77,8 +74,10 @@ def pull(
         tries += 1
         listing = group_state.listing(source, group)
         current = group_state.current_head(source, group, keys)
-        if problem := group_state.head_problem(listing, current):
-            return Copied(problems=(f"{group.head}: {problem}; {_CHECK}",))
+        problem = group_state.head_problem(listing, current)
+        lost = (f"{group.head}: {problem}; {_CHECK}",) if problem else ()
+        if lost and not _is_begun(current, keys, group.zone):
+            return Copied(problems=lost)
         object_names = [segment_name.name for segment_name in listing.fresh(current.head)]
         if current.head is not None:
             object_names += dict.fromkeys(current.head.referenced_objects(group))
@@ -89,7 +88,13 @@ def pull(
         if copied.problems and group_state.current_head(destination, group, keys).head is not None:
             return copied  # its own HEAD finds more than one of which something is missing
         problems = _move_head(source, destination, group, current, keys=keys, signer=signer)
-        return copied.plus(Copied(problems=problems))
+        return copied.plus(Copied(problems=(*lost, *problems)))
+
+
+def _is_begun(current: CurrentHead, keys: TrustedKeys, zone: str) -> bool:
+    """Returns whether a HEAD may be missing because the first compaction, or copy, has not ended.
+    What stands there counts; in a signed zone somebody may have deleted it for what it revokes."""
+    return current.tag is None and not keys.is_required(zone)
 
 
 def _move_head(
@@ -122,7 +127,7 @@ def _move_head(
         compactor = Compactor(
             destination, group, keys=keys, signer=signer, seconds=lambda: int(time.time())
         )
-        merged = compactor.run(revoke=current.head.revoked, pulled=current.head)
+        merged = compactor.run(revoke=current.head.revoked)
         if merged.status != "moved":
             return tuple(f"{group.zone}: {problem}" for problem in merged.problems)
 
@@ -186,9 +191,9 @@ def push(
     new signature would hide whose it was. If they `are_moved`, the source forgets each that was
     delivered, and nothing else: a run may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
-    files, untrusted, seen = set[str](), set[str](), set[int]()
+    files, untrusted = set[str](), set[str]()
     rules_of = functools.cache(lambda group: _rules(source, destination, group, keys))
-    for place, found in _bodies(source, zone):
+    for place, found in _bodies(source, zone, keys):
         contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
         if isinstance(found, str) or isinstance(contents, str):
             copied = copied.plus(Copied(problems=(f"{place}: {contents}",)))
@@ -197,7 +202,6 @@ def push(
         if file in files:
             continue
         rules = rules_of(group)
-        seen.update(hash(stored.text) for stored in contents.stored)
         if not any(segment.is_trusted(*found, each) for each in (keys, rules.keys)):
             untrusted.add(file)
             continue
@@ -216,18 +220,7 @@ def push(
         copied = copied.plus(done)
         if are_moved and not done.problems:
             source.delete(place)
-    problems = tuple(_only_in_snapshots(source, zone, seen))
-    return copied.plus(Copied(untrusted=len(untrusted - files), problems=problems))
-
-
-def _only_in_snapshots(source: ObjectStore, zone: str, seen: set[int]) -> Iterator[str]:
-    """Yields how many records of each group no segment has any more: its archive was lost."""
-    for group in group_state.groups(source, zone):
-        with suppress(CorruptIndexError, CorruptBlockError, StoreUnavailableError):
-            head = group_state.current_head(source, group, TrustedKeys()).head
-            hot = snapshot_records(source, group, head.snapshot, TrustedKeys()) if head else ()
-            if count := len({hash(stored.text) for stored in hot} - seen):
-                yield f"{group.head}: {count} records stay behind, which only its snapshot has"
+    return copied.plus(Copied(untrusted=len(untrusted - files)))
 
 
 def _write(destination: ObjectStore, name: SegmentName, body: bytes, records: int) -> Copied:
@@ -288,26 +281,27 @@ def _offered(
 
 
 def _bodies(
-    source: ObjectStore, zone: str
+    source: ObjectStore, zone: str, keys: TrustedKeys
 ) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
     """Yields the zone's segments by place. Yields why an object cannot be read in place of its
     content, and of a group whose HEAD cannot be read no more: it may have revoked the rest."""
     for group in group_state.groups(source, zone):
         try:
-            yield from _bodies_of(source, group)
+            yield from _bodies_of(source, group, keys)
         except StoreUnavailableError as error:
             yield group.head, str(error)
 
 
 def _bodies_of(
-    source: ObjectStore, group: Group
+    source: ObjectStore, group: Group, keys: TrustedKeys
 ) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
     """Yields those that stand alone first: what is compacted meanwhile is in an archive then."""
     listed = group_state.listing(source, group)
     current = group_state.current_head(source, group, TrustedKeys())
     if problem := group_state.head_problem(listed, current):
         yield group.head, problem
-        return
+        if not _is_begun(current, keys, group.zone):
+            return
     for name in listed.segments:
         try:
             yield name.name, (name, source.read(name.name))

@@ -58,9 +58,6 @@ class HotRecords:
             if len(by_candidate) > _SLACK * (BEST_OF_EACH_DEVICE + FAILURES):
                 self._workloads[stored.record.key.workload] = _keep_best(by_candidate)
 
-    def hashes(self) -> set[int]:
-        return {hash(stored.text) for _, records in self.workloads() for stored in records}
-
     def workloads(self) -> Iterator[tuple[str, list[StoredRecord]]]:
         """Yields the records by workload, sorted; their order depends on nothing else."""
         for workload in sorted(self._workloads):

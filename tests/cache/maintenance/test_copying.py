@@ -374,30 +374,6 @@ def test_a_head_that_nobody_signed_makes_no_push_forget_what_waits(tmp_path: Pat
     assert bucket.best() is not None
 
 
-@pytest.mark.parametrize("is_all_archived", [False, True])
-def test_what_only_a_snapshot_has_is_merged_by_a_pull_and_counted_by_a_push(
-    source: Place, destination: Place, is_all_archived: bool
-) -> None:
-    """Its archive was lost, and HEAD repaired: there may be no other news."""
-    if is_all_archived:
-        source.archive()
-    for name in listing(source.store, MAIN).archives:
-        source.store.delete(name)
-    source.compact(rebuild=True)
-    destination.archive(make_record("own"))
-    heads = set()
-    for _ in range(2):
-        assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
-        heads.add(destination.store.read_pointer(MAIN.head).body)
-    assert len(heads) == 1
-    assert None not in {destination.best(name) for name in ("w0", "w1", "later", "own")}
-    copied = push(destination.store, MemoryStore(), "main", keys=NOBODY, signer=None)
-    count = 3 if is_all_archived else 2
-    assert "".join(copied.problems).endswith(
-        f"{count} records stay behind, which only its snapshot has"
-    )
-
-
 def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: Place) -> None:
     (name,) = listing(source.store, MAIN).segments
     source.store.delete(name.name)
