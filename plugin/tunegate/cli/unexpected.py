@@ -111,8 +111,8 @@ _OWN_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EFBIG}
 
 def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
     """Returns the error itself, or, where a disk is full or a limit of the process is met, an error
-    about that. `directories` are
-    what the run writes to. A cancelled run, and what the user can mend, stay what they are."""
+    about that. `directories` are what the run writes to. A cancelled run, and what the user can
+    mend, stay what they are."""
     if isinstance(error, (errors.CancelledError, errors.ConfigError, errors.RevisionError)):
         return error
     limit = next((e for e in _chain(error) if e.errno in _OWN_LIMITS), None)

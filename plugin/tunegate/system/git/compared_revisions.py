@@ -226,7 +226,7 @@ class GitHistory:
         """Returns why a remote's branch here may be older than the one there, '' if it is not."""
         if not branch.startswith("refs/remotes/"):
             return ""
-        if not branch.startswith("refs/remotes/origin/"):
+        if not branch.startswith(fetch.REMOTE):
             return f"{_AS_HERE}: of remotes, only origin is asked"
         is_silent = self._git.is_remote_silent
         return f"{_AS_HERE}: the remote did not give it now" if is_silent else ""

@@ -42,11 +42,10 @@ class GitEvents(GitHistory):
             return True
         if not fetch.is_ancestor(self._git, tip, commit):
             return False
-        here = f"refs/remotes/origin/{name}"
-        has_it = ("merge-base", "--is-ancestor", commit, here)
+        has_it = ("merge-base", "--is-ancestor", commit, f"{fetch.REMOTE}{name}")
         if not name or self._git.text(*has_it) is not None:
             return True
-        branch = self._known_branch(name, is_here_enough=False)
+        branch = self._known_branch(name)
         return fetch.is_ancestor(self._git, commit, branch)
 
     def require_pull_request(self, tip: str) -> str:
@@ -136,22 +135,22 @@ class GitEvents(GitHistory):
         one."""
         if not name:
             return default_branch(self._git)
-        return self._known_branch(name, is_here_enough=False)
+        return self._known_branch(name)
 
     def _target(self, target: str) -> str:
         """Returns the commit; a branch is fetched. Raises EnvironmentUnfitError."""
         if fetch.is_commit_id(target):
             return target
-        ref = self._known_branch(target, is_here_enough=False)
+        ref = self._known_branch(target)
         return self.resolve_commit(ref, "--base")
 
-    def _known_branch(self, name: str, *, is_here_enough: bool = True) -> str:
+    def _known_branch(self, name: str, *, is_here_enough: bool = False) -> str:
         """Returns the full name of a branch, fetched; if it cannot be, the one that is here may be
         enough. Raises EnvironmentUnfitError."""
         branch = fetch.fetch_branch(self._git, name)
         if branch is not None:
             return branch
-        here = f"refs/remotes/origin/{name}"
+        here = f"{fetch.REMOTE}{name}"
         if not is_here_enough or not fetch.is_ref(self._git, here):
             raise self._fetch_error(f"the branch {name}", name)
         self._git.is_remote_silent = True

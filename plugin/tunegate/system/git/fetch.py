@@ -19,6 +19,8 @@ _FETCH = (
 _FILTER = "--filter=blob:none"
 _DEEPENINGS = (50, 500)
 ASK_SECONDS = 30
+REMOTE = "refs/remotes/origin/"
+"""The branches of the remote, as this clone has them."""
 
 
 def is_commit_id(text: str) -> bool:
@@ -137,11 +139,11 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     if git.text("check-ref-format", f"refs/heads/{name}") is None:
         return None
     answer = git.text(*_one_commit(git), "origin", _refspec(name))
-    return None if answer is None else f"refs/remotes/origin/{name}"
+    return None if answer is None else f"{REMOTE}{name}"
 
 
 def _refspec(branch: str) -> str:
-    return f"+refs/heads/{branch}:refs/remotes/origin/{branch}"
+    return f"+refs/heads/{branch}:{REMOTE}{branch}"
 
 
 def has_branch(git: GitProcess, name: str) -> bool | None:

@@ -11,7 +11,6 @@ from tunegate.system.git.process import GitProcess
 _NEW = "does not have any commits yet"
 _BRANCHES = ("refs/heads/", "refs/remotes/")
 _END = "--end-of-options"
-_REMOTE = "refs/remotes/origin/"
 _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _WAY = re.compile(r"[~^@:]")
 _SURELY_AN_ID = 7
@@ -63,8 +62,8 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
 
 def fetch_if_branch(git: GitProcess, name: str) -> None:
     """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
-    longer has it: a kept clone's copy is as old as that. A remote that does not answer changes
-    nothing."""
+    longer has it: a kept clone's copy is as old as that. Where the remote does not give it, it is
+    the one here, and known to be old."""
     is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _branch_name(name))
     if is_there and fetch.fetch_branch(git, _branch_name(name)) is None:
         git.is_remote_silent = True
@@ -109,14 +108,14 @@ def _ancestor(git: GitProcess, name: str) -> str | None:
 
 def _branch_name(name: str) -> str:
     """Returns the branch's name at the remote."""
-    for prefix in ("refs/heads/", _REMOTE, "origin/"):
+    for prefix in ("refs/heads/", fetch.REMOTE, "origin/"):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name
 
 
 def _remote_ref(name: str) -> str:
-    return f"{_REMOTE}{_branch_name(name)}"
+    return f"{fetch.REMOTE}{_branch_name(name)}"
 
 
 def _advice(name: str) -> str:
@@ -216,7 +215,7 @@ def known_default_branch(git: GitProcess) -> str | None:
             else _usual_branch(git) or _local_default(git)
         )
     if remote.default:
-        here = f"{_REMOTE}{remote.default}"
+        here = f"{fetch.REMOTE}{remote.default}"
         if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
             return here
         branch = fetch.fetch_branch(git, remote.default)
@@ -259,12 +258,12 @@ def short_name(ref: str) -> str:
 
 
 def _recorded_default(git: GitProcess) -> str | None:
-    ref = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
+    ref = git.text("symbolic-ref", "-q", f"{fetch.REMOTE}HEAD")
     return ref if ref and fetch.is_ref(git, ref) else None
 
 
 def _usual_refs() -> tuple[str, ...]:
-    return tuple(f"{_REMOTE}{name}" for name in _USUAL)
+    return tuple(f"{fetch.REMOTE}{name}" for name in _USUAL)
 
 
 def _has_remote(git: GitProcess) -> bool:
@@ -290,17 +289,11 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
         git.is_remote_silent = True
         return None
     match = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
-    heads = (line.partition("\trefs/heads/") for line in lines)
-    branches = tuple(branch for _, _, branch in heads if branch)
-    tip = next(
-        (
-            line.partition("\t")[0]
-            for line in lines
-            if line.endswith("\tHEAD") and line[:4] != "ref:"
-        ),
-        "",
-    )
-    return _RemoteAnswer(match[1] if match else "", tip, branches)
+    # HEAD stands there twice: the branch that it is first, and then its commit.
+    commits = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+    prefix = "refs/heads/"
+    branches = tuple(name.removeprefix(prefix) for name in commits if name.startswith(prefix))
+    return _RemoteAnswer(match[1] if match else "", commits.get("HEAD", ""), branches)
 
 
 def _usual_branch(git: GitProcess) -> str | None:

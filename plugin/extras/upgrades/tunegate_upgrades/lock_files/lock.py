@@ -35,8 +35,8 @@ class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     """The packages for this Python and platform. `refused` are those that are no pinned version
     from an index, by name, with the reason. `rest` is a digest of all that is written about them:
-    a reason names an address in part. `for_others` are the packages for another
-    Python or platform: each name, and all that is asked for."""
+    a reason names an address in part. `for_others` are the packages for another Python or platform:
+    each name, and all that is asked for."""
 
     path: str
     pins: Mapping[str, PinnedPackage]
