@@ -12,9 +12,7 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, TreeEntry
 from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
-    ImageRecipe,
-    changed_installs,
-    changed_lines,
+    change,
     installed_compilers,
     read_recipe,
     unread,
@@ -160,20 +158,9 @@ def _image_notes(
 ) -> Iterator[str]:
     """Yields the changes in a Dockerfile, and every time the parts that are not read."""
     base, head = (read_recipe(text) for text in texts)
-    if texts[0]:
-        yield from _image_changes(path, base, head)
+    if texts[0] and (line := change(path, base, head)):
+        yield line
     yield from unread(path, head, watched)
-
-
-def _image_changes(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    if base.images != head.images:
-        old, new = (", ".join(each.images) or "none" for each in (base, head))
-        yield f"{path}: base image {old} -> {new}; it is not built, so nothing in it is measured"
-    if changed := changed_installs(base, head):
-        yield f"{path}: the packages that it installs changed, and were not measured: " + ", ".join(
-            changed
-        )
-    yield from changed_lines(path, base, head)
 
 
 def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:

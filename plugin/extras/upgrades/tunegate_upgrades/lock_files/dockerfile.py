@@ -19,10 +19,13 @@ _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?", re
 _ARG = re.compile(r"ARG\s+(.+)", re.IGNORECASE)
 _ENV = re.compile(r"ENV\s+(.+)", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*#\s*(?:syntax|escape|check)\s*=", re.IGNORECASE)
+_TAKES_TEXT = re.compile(r"(?:ONBUILD\s+)?(?:RUN|COPY|ADD)\s", re.IGNORECASE)
+_TEXT = re.compile(r"""(?<=\s)\d*<<(-?)["']?([^\s<"']+)["']?(?=\s|$)""")
+_NO_COMMAND = re.compile(r"^\s*#.*|\\\n", re.MULTILINE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _INSTALLER = re.compile(
     r"(?:^|[\s/;&|(])(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
-    r"(?:[^;&|]*?\s)?(?:install|add|sync|create)(?=\s|$)([^;&|]*)"
+    r"(?:[^;&|\n]*?\s)?(?:install|add|sync|create)(?=\s|$)([^;&|\n]*)"
 )
 _LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")} | {
     "pipenv": "Pipfile.lock"
@@ -72,7 +75,7 @@ class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
-    instructions = tuple(_filled_in(_logical_lines(text)))
+    instructions = tuple(_filled_in(_instructions(text)))
     images = tuple(_base_images(each.text.strip() for each in instructions))
     return ImageRecipe(
         images=images,
@@ -108,40 +111,34 @@ def _remedy(file: str) -> str:
     return "add the file to watch.files"
 
 
-def changed_lines(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
-    """Yields one line if instructions changed in what nothing else tells: `curl` may bring a
-    runtime, a script reads an argument, an index may have another build, the last of two
-    installations counts. So they must be the same, as they are written, in the same order."""
-    before, after = _untold(base, head), _untold(head, base)
-    for old, new in zip_longest(before, after):
-        if old is None or new is None or old[1] != new[1]:
-            place = f"{path}:{new[0]}: " if new else f"{path}: "
-            what = f"{_word(new[1])} changed" if new else f"{_word(old[1])} is gone"
-            why = "the image is not built, so nothing in it is measured"
-            yield f"{place}{what} and is not read: {why}"
-            return
-
-
-def _untold(own: ImageRecipe, other: ImageRecipe) -> list[tuple[int, str]]:
-    """Returns the instructions with their lines, without the images and packages that the other
-    side has not, of which another line tells."""
-    told = {*own.images, *(name for run in own.installed for name in run.packages)}
-    told -= {*other.images, *(name for run in other.installed for name in run.packages)}
-
-    def untold_word(word: re.Match[str]) -> str:
-        return "" if word[0].strip("'\",[]") in told else word[0]
-
-    return [(run.line, re.sub(r"\S+", untold_word, run.text)) for run in own.instructions]
+def change(path: str, base: ImageRecipe, head: ImageRecipe) -> str:
+    """Returns one line if an instruction changed, '' if only comments did. Any may change what runs
+    in the image: `curl` may bring a runtime, a script reads an argument, an index may have another
+    build. So they must be the same, as they are written, in the same order."""
+    pairs = zip_longest(base.instructions, head.instructions)
+    differ = (pair for pair in pairs if not all(pair) or pair[0].text != pair[1].text)
+    if (pair := next(differ, None)) is None:
+        return ""
+    old, new = pair
+    where = (
+        f"changed from line {new.line} ({_word(new.text)}) on"
+        if new
+        else (f"{_word(old.text)} is gone at its end")
+    )
+    images = [", ".join(each.images) or "none" for each in (base, head)]
+    sides = [{name for each in side.installed for name in each.packages} for side in (base, head)]
+    what = "".join(
+        (
+            f"; base image {images[0]} -> {images[1]}" if images[0] != images[1] else "",
+            f"; packages {_names(sorted(sides[0] ^ sides[1]))}" if sides[0] != sides[1] else "",
+        )
+    )
+    why = "the image is not built, so nothing in it is measured"
+    return f"{path}: {where}{what}: {why}"
 
 
 def _word(line: str) -> str:
     return line.split(maxsplit=1)[0][:_MAX_WORD]
-
-
-def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:
-    """Returns the packages that only one side names."""
-    sides = [{name for each in side.installed for name in each.packages} for side in (base, head)]
-    return tuple(sorted(sides[0] ^ sides[1]))
 
 
 def installed_compilers(recipe: ImageRecipe) -> dict[str, str]:
@@ -159,26 +156,35 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(names)[:_MAX_CHARACTERS]
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields each instruction with the number of its first line, without comments, even inside an
-    instruction. A directive is none. Where text is given inside (`<<`), what looks like a comment
-    may be content, and blanks may count."""
-    first, parts = 0, list[str]()
-    for number, line in enumerate(text.splitlines(), 1):
-        is_comment = line.lstrip().startswith("#") and not _DIRECTIVE.match(line)
-        if is_comment and (parts or "<<" not in text):
+def _instructions(text: str) -> Iterator[tuple[int, str]]:
+    """Yields each instruction with the number of its first line. Comments are left out, even those
+    between the lines of an instruction, but for directives. The text given to an instruction
+    (`RUN <<END`) belongs to it as it is written: blanks may count there, and comments be
+    content."""
+    lines = enumerate(text.splitlines(), 1)
+    parts, first = list[str](), 0
+    for number, line in lines:
+        stripped = line.strip()
+        is_directive = not parts and _DIRECTIVE.match(line) is not None
+        if not stripped or (stripped.startswith("#") and not is_directive):
             continue
-        if not parts:
-            first = number
-        stripped = line.rstrip()
-        goes_on = stripped.endswith("\\")
-        part = stripped[:-1] if goes_on else stripped
-        parts.append(part if "<<" in text else part.strip())
-        if not goes_on:
-            yield first, " ".join(parts)
+        first = first if parts else number
+        parts.append(stripped.removesuffix("\\").rstrip())
+        if is_directive or not stripped.endswith("\\"):
+            yield first, "\n".join((" ".join(parts), *_given_text(" ".join(parts), lines)))
             parts = []
-    if parts:
+    if any(parts):
         yield first, " ".join(parts)
+
+
+def _given_text(instruction: str, lines: Iterator[tuple[int, str]]) -> Iterator[str]:
+    """Yields the lines up to the end that the instruction names, for each that it names; `<<-END`
+    allows tabs before it."""
+    for tabs, end in _TEXT.findall(instruction) if _TAKES_TEXT.match(instruction) else ():
+        for _, line in lines:
+            yield line
+            if (line.lstrip("\t") if tabs else line) == end:
+                break
 
 
 def _base_images(lines: Iterable[str]) -> Iterator[str]:
@@ -226,7 +232,7 @@ def _substitute(text: str, arguments: Mapping[str, str]) -> str:
 
 
 def _installs(run: Instruction) -> Iterator[Installed]:
-    for found in _INSTALLER.finditer(_shell_form(run.filled_in)):
+    for found in _INSTALLER.finditer(_NO_COMMAND.sub(" ", _shell_form(run.filled_in))):
         packages, files = _arguments(found[1], _words(found[2]))
         if not packages and not files and found[1] in _LOCK_OF_TOOL:
             files = [_LOCK_OF_TOOL[found[1]]]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate_upgrades.lock_files.dockerfile import (
-    Installed,
-    changed_installs,
-    changed_lines,
+    change,
     read_recipe,
     unread,
 )
@@ -47,7 +45,8 @@ def test_a_file_without_an_image_has_none() -> None:
         ("RUN pip install /w/*.whl $ORT . ./own /own", ["/w/*.whl", "$ORT"], []),
         ("RUN uv sync --frozen", [], ["uv.lock"]),
         ("RUN pipenv install --deploy", [], ["Pipfile.lock"]),
-        ("RUN <<EOF\npip install a==1\nEOF", ["a==1"], []),
+        ("RUN <<EOF\npip install a==1 \\\n  c\n# pip install b\nEOF", ["a==1", "c"], []),
+        ("RUN <<EOF\nEOF\n# RUN pip install a==1", [], []),
         ("RUN apt-get install -y git", [], []),
         ("# RUN pip install a==1", [], []),
         ("COPY pip install", [], []),
@@ -81,69 +80,71 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "word"),
+    ("old", "new"),
     [
-        ("FROM x\nARG ORT=1\nRUN ./get.sh", "FROM x\nARG ORT=2\nRUN ./get.sh", "ARG"),
-        ("FROM x AS a\nFROM y AS b\nFROM a", "FROM x AS a\nFROM y AS b\nFROM b", "FROM"),
-        ("FROM a:1 AS x\nRUN b", "FROM a:2 AS x\nRUN b", ""),
-        ("FROM x\nRUN pip install a==1", "FROM x\nRUN pip install a==2", ""),
-        ("ARG A=1\nRUN pip install b==1", "ARG A=2\nRUN pip install b==2", "ARG"),
-        ("FROM a AS b\nFROM c\nFROM b", "FROM a AS b\nFROM d\nFROM c", "FROM"),
-        ("FROM a:1\nRUN b", "FROM a:2\nRUN c", "RUN"),
-        ("FROM x\nRUN pip install -i a b", "FROM x\nRUN pip install -i c b", "RUN"),
+        ("FROM x\nARG ORT=1\nRUN ./get.sh", "FROM x\nARG ORT=2\nRUN ./get.sh"),
+        ("FROM x AS a\nFROM y AS b\nFROM a", "FROM x AS a\nFROM y AS b\nFROM b"),
         (
-            "RUN pip install a==1\nRUN pip install a==2",
-            "RUN pip install a==2\nRUN pip install a==1",
-            "RUN",
-        ),
-        ("RUN pip install a b\nRUN c", "RUN pip install a b\nRUN c\nRUN pip install a b", "RUN"),
-        (
-            "RUN pip install a\nRUN pip install b\nRUN pip install a",
             "RUN pip install a\nRUN pip install b",
-            "RUN",
+            "RUN pip install b\nRUN pip install a",
         ),
-        (
-            "FROM x\nARG A=1\nRUN pip install b==$A\nFROM y\nARG A=1\nRUN ./c",
-            "FROM x\nARG A=1\nRUN pip install b==$A\nFROM y\nARG A=2\nRUN ./c",
-            "ARG",
-        ),
-        ("# syntax=a\nFROM x", "# syntax=b\nFROM x", "#"),
-        ("RUN <<E\n# a\nE", "RUN <<E\n# b\nE", "#"),
-        ("RUN <<E\n if a\n  b\nE", "RUN <<E\n if a\n b\nE", "b"),
-        ("RUN pip install a==1 b", "RUN pip install -i c a==2 b", "RUN"),
-        ('RUN ["pip", "install", "a==1"]', 'RUN ["pip", "install", "a==2"]', ""),
-        ("RUN a \\\n b", "RUN a \\\n    b", ""),
-        ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b", ""),
+        ("RUN pip install a\nRUN b", "RUN pip install a\nRUN b\nRUN pip install a"),
+        ("RUN pip install -i a b", "RUN pip install -i c b"),
+        ("# syntax=a\nFROM x", "# syntax=b\nFROM x"),
+        ("# escape=\\\nRUN x", "# escape=\\\nRUN y"),
+        ("RUN <<E\n# a\nE", "RUN <<E\n# b\nE"),
+        ("RUN <<E\n if a\n  b\nE", "RUN <<E\n if a\n b\nE"),
+        ("RUN <<-E\n\tE\n# a", "RUN <<-E\nE\n# a"),
+        ("COPY <<A <<'B' /c\nA\n# a\nB", "COPY <<A <<'B' /c\nA\n# b\nB"),
     ],
     ids=[
-        "script",
-        "stage",
-        "image",
-        "package",
-        "beside",
-        "other image",
-        "both",
-        "index",
-        "order",
-        "again",
-        "no longer again",
-        "other stage",
-        "directive",
-        "text inside",
-        "blanks of it",
-        "index beside a package",
-        "exec form",
-        "blanks",
-        "comment",
+        *("argument", "stage", "order", "once more", "index", "directive", "behind a directive"),
+        *("text inside", "blanks of it", "tabs before its end", "second text"),
     ],
 )
-def test_a_changed_line_of_which_nothing_else_tells_is_told(old: str, new: str, word: str) -> None:
-    words = [line.split()[1] for line in changed_lines("D", read_recipe(old), read_recipe(new))]
-    assert words == ([word] if word else [])
+def test_a_changed_instruction_is_a_line(old: str, new: str) -> None:
+    line = change("D", read_recipe(old), read_recipe(new))
+    assert "the image is not built" in line
+    assert change("D", read_recipe(new), read_recipe(new)) == ""
 
 
-def test_packages_that_only_one_side_installs_changed() -> None:
-    base, head = (read_recipe(f"RUN pip install numpy==2 a=={each}\n") for each in (1, 2))
-    assert base.installed == (Installed(line=1, packages=("numpy==2", "a==1")),)
-    assert changed_installs(base, head) == ("a==1", "a==2")
-    assert changed_installs(base, base) == ()
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RUN a \\\n b", "RUN a \\\n    b"),
+        ("RUN a \\\n b", "RUN a \\\n # c\n\n b"),
+        ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b"),
+        ("# a\nRUN <<E\nE\n# b", "RUN <<E\nE\n# c"),
+        ("# a\nRUN echo $((1<<3))\n# b", "RUN echo $((1<<3))\n# c"),
+        ("RUN a \\\n\n", "RUN a"),
+    ],
+    ids=["blanks", "comment inside", "comment", "comments beside text", "shift", "open end"],
+)
+def test_blanks_and_comments_are_no_change(old: str, new: str) -> None:
+    assert change("D", read_recipe(old), read_recipe(new)) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("FROM a\nRUN b", "FROM a", "RUN is gone at its end"),
+        ("FROM a\nRUN b\nCOPY c d", "FROM a\nCOPY c d", "changed from line 2 (COPY) on"),
+        ("FROM a", "\nFROM b", "changed from line 2 (FROM) on; base image a -> b"),
+        (
+            "RUN pip install a b",
+            "RUN pip install a c",
+            "changed from line 1 (RUN) on; packages b, c",
+        ),
+        ("RUN pip install a==1", 'RUN ["pip", "install", "a==1"]', "changed from line 1 (RUN) on"),
+        (
+            "ARG V=1\nFROM a:$V",
+            "ARG V=2\nFROM a:$V",
+            "changed from line 1 (ARG) on; base image a:1 -> a:2",
+        ),
+    ],
+)
+def test_a_change_names_where_it_begins_with_images_and_packages(
+    old: str, new: str, what: str
+) -> None:
+    why = "the image is not built, so nothing in it is measured"
+    assert change("D", read_recipe(old), read_recipe(new)) == f"D: {what}: {why}"
