@@ -67,6 +67,8 @@ def test_what_earlier_runs_built_is_compared_and_not_built_again(workspace: Work
     kept = shutil.copytree(built, workspace.root / "production")
     done = workspace.tunegate("compare", "production", str(kept), "--json", code=0)
     assert json.loads(done.stdout)["findings"][0]["reason"] == "identical build, not measured"
+    done = workspace.tunegate("compare", "production", str(kept), "--shape", "x=1,2", code=2)
+    assert "--shape is for models, and both sides are artifacts" in done.stderr
     save(conv_model(channels=16, out=32, size=42), workspace.root / "wide.onnx")
     line = ("compare", "production", "wide.onnx", "--json", "--out")
     for gate in [workspace.start(*line, each) for each in ("one", "other")]:

@@ -365,6 +365,13 @@ def test_what_computes_other_numbers_does_not_pass(child: Child) -> None:
     assert written.check.detail.startswith("output y is off by")
 
 
+def test_a_build_that_is_wrong_once_does_not_pass_when_it_is_opened_anew(child: Child) -> None:
+    counted = SAME.replace("class Loaded:\n", "class Loaded:\n    opened = 0\n")
+    counted = counted.replace("return Loaded()", "Loaded.opened += 1; return Loaded()")
+    wrong = counted.replace('[feed["x"]]', '[feed["x"] * (1.01 if Loaded.opened == 1 else 1)]')
+    assert not present(child.written(wrong).check).passed
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

@@ -34,6 +34,13 @@ SHOWN_OPERATORS = 3
 """Custom operators of a model that a message names."""
 
 
+GENERATORS = (
+    *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
+    *("Bernoulli", "Multinomial"),
+)
+"""The operators of ONNX whose results are random."""
+
+
 def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
     """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
     ONNX nor ONNX Runtime has their domain, and the model does not define them."""

@@ -135,6 +135,12 @@ def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
     assert found.models[0].inputs == {"x": (4, 3)}
     given = compare_models.comparison_config(settings, "m.onnx", {"x": (2, 3)}, [model])
     assert given.models[0].inputs == {"x": (2, 3)}
+    renamed = model_of([helper.make_node("Relu", ["a"], ["y"])], {"a": ["n", 3]}, {"y": ["n", 3]})
+    text = "models: [{path: models/n.onnx, dims: {n: 5}}, {path: models/m.onnx, dims: {batch: 4}}]"
+    (model.parents[1] / "tunegate.yaml").write_text(text)
+    both = [save(renamed, model.with_name("n.onnx")), model]
+    config = compare_models.comparison_config(settings, "n.onnx", {}, both)
+    assert config.models[0].inputs == {"a": (5, 3), "x": (4, 3)}
 
 
 def test_a_size_that_nobody_gave_names_the_option_on_either_side(model: Path) -> None:

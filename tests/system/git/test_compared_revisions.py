@@ -277,6 +277,14 @@ def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(origin: Checkout) -
         name_of(here)
 
 
+def test_the_name_of_the_default_branch_costs_no_fetch(origin: Checkout) -> None:
+    here = origin.clone()
+    origin.git("branch", "-m", "main", "trunk")
+    tip = origin.commit({"large.onnx": b"1"})
+    assert GitRepository(here.path).default_branch_name() == "trunk"
+    assert not here.has_object(tip)
+
+
 def test_people_know_a_branch_by_its_short_name() -> None:
     assert short_name("refs/remotes/origin/main") == "origin/main"
     assert short_name("refs/heads/a/b") == "a/b"

@@ -243,12 +243,25 @@ def test_a_merge_commit_into_the_target_before_is_not_judged(origin: Checkout) -
     named, head = commit_of(origin, "main"), commit_of(origin, "topic")
     origin.commit({"readme": b"later"})
     here, unaware = origin.job(origin.merge("topic")), origin.clone("--single-branch")
+    whole = origin.clone()
     with pytest.raises(RevisionError, match=r"is not of the base .* Push again"):
         GitEvents(here.path).merge_commit_revisions(named, head, "release")
     origin.take_away()
-    for each in (here, unaware):  # the one has the branch, as it was
-        with pytest.raises(EnvironmentUnfitError, match="the branch release could not be fetched"):
+    for each in (here, whole):  # with the branch, as it was
+        with pytest.raises(RevisionError, match=r"is not of the base .* Push again"):
             GitEvents(each.path).merge_commit_revisions(named, head, "release")
+    with pytest.raises(EnvironmentUnfitError, match="the branch release could not be fetched"):
+        GitEvents(unaware.path).merge_commit_revisions(named, head, "release")
+
+
+def test_an_older_base_that_cannot_be_fetched_is_told_so(origin: Checkout) -> None:
+    named, head = commit_of(origin, "main"), commit_of(origin, "topic")
+    origin.commit({"readme": b"later"})
+    here = origin.job(origin.merge("topic"))
+    here.git("fetch", "-q", "--depth=2", "origin", "HEAD")
+    origin.take_away()
+    with pytest.raises(EnvironmentUnfitError, match=f"{named[:12]} could not be fetched"):
+        GitEvents(here.path).merge_commit_revisions(named, head, "main")
 
 
 def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(origin: Checkout) -> None:

@@ -40,6 +40,7 @@ def run(options: CompareOptions) -> int:
     if options.environments:
         model = run_by_environments(base, head, options)
         if isinstance(model, compare_models.Artifacts):
+            _refuse_shapes(options)
             config = compare_models.comparison_config(settings, head, {})
             return compare_artifacts(
                 settings, config, model.base, model.head, environments=options.environments
@@ -58,9 +59,15 @@ def run(options: CompareOptions) -> int:
         )
     both = compare_models.parse_operands(base, head)
     if isinstance(both, compare_models.Artifacts):
+        _refuse_shapes(options)
         config = compare_models.comparison_config(settings, head, {})
         return compare_artifacts(settings, config, both.base, both.head)
     return _against_model(settings, both, dict(options.shapes))
+
+
+def _refuse_shapes(options: CompareOptions) -> None:
+    if options.shapes:
+        raise ConfigError("--shape is for models, and both sides are artifacts. Leave it out.")
 
 
 def _against_model(

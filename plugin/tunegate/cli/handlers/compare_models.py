@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -80,15 +81,15 @@ def comparison_config(
     files: Sequence[Path] = (),
 ) -> Config:
     """Returns the configuration of a comparison. Targets, cache, gate and model sizes come from the
-    repository's, if any: sizes are those of the first of `files` that has some there. `shapes` take
-    precedence, and `name` is the only model. Libraries of operators come only from a configuration
-    that the user names. Raises ConfigError, also for a dimension of unknown size."""
+    repository's, if any: a size of an input is that of the first of `files` that has one there.
+    `shapes` take precedence, and `name` is the only model. Libraries of operators come only from a
+    configuration that the user names. Raises ConfigError, also for a dimension of unknown size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
     config = Config(models=(ModelConfig(path=literal(name)),))
     if settings.config is not None or path.exists():
         config = config_file.load_config(path)
-    shapes_of_files = (_configured_shapes(config, file, settings.repository) for file in files)
-    shapes = {**next(filter(None, shapes_of_files), {}), **shapes}
+    of_files = (_configured_shapes(config, file, settings.repository) for file in files)
+    shapes = dict(ChainMap(dict(shapes), *map(dict, of_files)))
     require_sizes(files, shapes)
     model = ModelConfig(path=literal(name), inputs=dict(shapes))
     config = Config(

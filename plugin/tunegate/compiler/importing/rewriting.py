@@ -23,15 +23,11 @@ from tunegate.compiler.importing import (
 )
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.graph import operator_of
+from tunegate.models.graph import GENERATORS, operator_of
 from tunegate.models.reference.session import write_optimized
 from tunegate.system.onnx_scan import bodies_of, nodes_of
 from tunegate.system.output.temporary_folder import TemporaryFolder
 
-_RANDOM = (
-    *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
-    *("Bernoulli", "Multinomial"),
-)
 _RULES_OPSET, _RESIZE_SAYS_HOW, _SCANS_ONE = 13, 11, 9
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
@@ -204,7 +200,7 @@ RULES: Mapping[str, RewritingRule] = {
     "Col2Im": transposed_convolutions.rewrite_col2im,
     "RoiAlign": windows.rewrite_roi_align,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refuse_operator),
-    **dict.fromkeys(_RANDOM, refuse_random_numbers),
+    **dict.fromkeys(GENERATORS, refuse_random_numbers),
     "Dropout": reductions.rewrite_dropout_mask,
     "Expand": known_extents.rewrite_expand,
     "Tile": known_extents.rewrite_tile,

@@ -48,14 +48,14 @@ class GitHistory:
         """Returns the name of the default branch on the remote, or before the first commit that of
         the unborn branch; '' if none is known here."""
         try:
-            branch = named_revision.known_default_branch(self._git)
+            branch = named_revision.default_branch_name(self._git)
         except errors.EnvironmentUnfitError:
             return ""
-        return named_revision.short_name(branch or self._unborn() or "").removeprefix("origin/")
+        return branch or named_revision.short_name(self._unborn())
 
-    def _unborn(self) -> str | None:
+    def _unborn(self) -> str:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
-        return None if has_commit else self._git.text("symbolic-ref", "-q", "HEAD")
+        return "" if has_commit else self._git.text("symbolic-ref", "-q", "HEAD") or ""
 
     def uncommitted_paths(self) -> tuple[str, ...]:
         """Returns the uncommitted paths: changed, new or deleted in the working tree."""

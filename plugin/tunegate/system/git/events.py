@@ -40,12 +40,14 @@ class GitEvents(GitHistory):
         EnvironmentUnfitError if the branch is not known."""
         if commit == tip:
             return True
+        if not fetch.ensure_here(self._git, tip):
+            raise self._fetch_error(tip[:12], tip)
         if not fetch.is_ancestor(self._git, tip, commit):
             return False
         has_it = ("merge-base", "--is-ancestor", commit, f"{fetch.REMOTE}{name}")
         if not name or self._git.text(*has_it) is not None:
             return True
-        branch = self._known_branch(name)
+        branch = self._known_branch(name, is_here_enough=not fetch.is_shallow(self._git))
         return fetch.is_ancestor(self._git, commit, branch)
 
     def require_pull_request(self, tip: str) -> str:
@@ -79,7 +81,9 @@ class GitEvents(GitHistory):
     def merge_base_revisions(self, target: str) -> Revisions:
         """Returns the checked out revision against the point where it left this commit or remote
         branch, whose rules judge."""
-        return self._from_merge_base(self._target(target), self.head())
+        if not fetch.is_commit_id(target):
+            target = self.resolve_commit(self._known_branch(target), "--base")
+        return self._from_merge_base(target, self.head())
 
     def usual_revisions(self, default_branch: str, *, is_here_enough: bool = False) -> Revisions:
         """Returns the checked out revision against this default branch as the remote has it ('' is
@@ -136,13 +140,6 @@ class GitEvents(GitHistory):
         if not name:
             return default_branch(self._git)
         return self._known_branch(name)
-
-    def _target(self, target: str) -> str:
-        """Returns the commit; a branch is fetched. Raises EnvironmentUnfitError."""
-        if fetch.is_commit_id(target):
-            return target
-        ref = self._known_branch(target)
-        return self.resolve_commit(ref, "--base")
 
     def _known_branch(self, name: str, *, is_here_enough: bool = False) -> str:
         """Returns the full name of a branch, fetched; if it cannot be, the one that is here may be

@@ -180,6 +180,15 @@ def _references(name: str) -> tuple[str, ...]:
 _USUAL = ("main", "master")
 
 
+class _RemoteAnswer(NamedTuple):
+    """A remote's answer: the name of its default branch ('' if it names none that it has) with its
+    tip, and the recorded branch if the remote has it."""
+
+    default: str
+    tip: str
+    branches: tuple[str, ...]
+
+
 def default_branch(git: GitProcess) -> str:
     """Returns the full name of the default branch here: a tag or a local branch may share the short
     one. Raises RevisionError if it is unknown, EnvironmentUnfitError if it cannot be fetched."""
@@ -204,24 +213,34 @@ def known_default_branch(git: GitProcess) -> str | None:
 
     Raises EnvironmentUnfitError if the remote does not answer and two branches are possible.
     """
+    remote = _ask_remote(git)
+    if not remote or not remote.default:
+        return _default_here(git, remote)
+    here = f"{fetch.REMOTE}{remote.default}"
+    if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
+        return here
+    branch = fetch.fetch_branch(git, remote.default)
+    git.is_remote_silent |= branch is None
+    return branch or (here if fetch.is_ref(git, here) else None)
+
+
+def default_branch_name(git: GitProcess) -> str | None:
+    """Returns the default branch's name at the remote, None if none is known. Fetches nothing of a
+    branch that the remote names. Raises as `known_default_branch` does."""
+    remote = _ask_remote(git)
+    branch = remote.default if remote else ""
+    branch = branch or _default_here(git, remote) or ""
+    return short_name(branch).removeprefix("origin/") or None
+
+
+def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
+    """Returns the branch to take where the remote names none, or does not answer."""
     record = _recorded_default(git)
     if not _has_remote(git):
         return record or _local_default(git) or _only_branch(git)
-    remote = _ask_remote(git)
-    if remote is None:
-        return (
-            _recorded_unless_ambiguous(git, record)
-            if record
-            else _usual_branch(git) or _local_default(git)
-        )
-    if remote.default:
-        here = f"{fetch.REMOTE}{remote.default}"
-        if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
-            return here
-        branch = fetch.fetch_branch(git, remote.default)
-        git.is_remote_silent |= branch is None
-        return branch or (here if fetch.is_ref(git, here) else None)
-    if record and short_name(record).removeprefix("origin/") in remote.branches:
+    if record and not remote:
+        return _recorded_unless_ambiguous(git, record)
+    if record and remote and short_name(record).removeprefix("origin/") in remote.branches:
         return record
     return _usual_branch(git) or _local_default(git)
 
@@ -232,7 +251,7 @@ def _recorded_unless_ambiguous(git: GitProcess, record: str) -> str:
     others = [ref for ref in _usual_refs() if ref != record and fetch.is_ref(git, ref)]
     if others:
         message = (
-            f"the remote does not answer, and {short_name(record)} or "
+            f"the remote does not answer ({fetch.refusal(git)}), and {short_name(record)} or "
             f"{short_name(others[0])} may be the default branch. Name it with --base."
         )
         raise EnvironmentUnfitError(message)
@@ -270,17 +289,10 @@ def _has_remote(git: GitProcess) -> bool:
     return git.text("config", "--get", "remote.origin.url") is not None
 
 
-class _RemoteAnswer(NamedTuple):
-    """A remote's answer: the name of its default branch ('' if it names none that it has) with its
-    tip, and the recorded branch if the remote has it."""
-
-    default: str
-    tip: str
-    branches: tuple[str, ...]
-
-
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
-    """Returns the remote's answer, None if it cannot be asked."""
+    """Returns the remote's answer, None without a remote or if it does not answer."""
+    if not _has_remote(git):
+        return None
     record = short_name(_recorded_default(git) or "").removeprefix("origin/")
     refs = ("HEAD", *([f"refs/heads/{record}"] if record else []))
     line = ("ls-remote", "--symref", "origin", *refs)

@@ -332,6 +332,8 @@ SETTINGS = {
     "core.alternateRefsCommand": "true",
     "core.quotePath": "false",
     "log.showSignature": "false",
+    # The advice is about our own GIT_GRAFT_FILE.
+    "advice.graftFileDeprecated": "false",
     # A fetch may start `gc --auto`, which outlives us and repacks what we read.
     "gc.auto": "0",
     "maintenance.auto": "false",
