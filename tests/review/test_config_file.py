@@ -80,12 +80,24 @@ def test_an_empty_file_says_what_belongs_in_it(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "models is missing. Add it; `tunegate init` shows an example."),
+        (
+            "{}",
+            (
+                "models is missing. Add it, a list of at least one: the models that are gated: "
+                "one entry or more."
+            ),
+        ),
         ("models: []", "models: expected a list of at least one, not an empty list."),
         ("models:", "models: expected a list of at least one, not nothing."),
         ("models: m.onnx", 'models: expected a list of at least one, not "m.onnx".'),
         ("[]", "the file: expected a mapping, not an empty list."),
-        ("models: [{}]", "models[0].path is missing. Add it; `tunegate init` shows an example."),
+        (
+            "models: [{path: a, objective: {percentile: 99}}]",
+            (
+                "models[0].objective.ms is missing. Add it, a number of milliseconds > 0: the "
+                "milliseconds that an inference may take."
+            ),
+        ),
         ("1: 2", "the file: key 1 is not text. Put it in quotes."),
     ],
 )

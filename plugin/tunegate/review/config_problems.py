@@ -44,7 +44,9 @@ def problem_of(
     missing = re.fullmatch(r"Object missing required field `(.+)`", message)
     if missing is not None:
         key = key_place(path, missing[1])
-        return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
+        return KeyProblem(
+            key, f"{key} is missing. Add it{_description(kind, [*keys, missing[1]])}."
+        )
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {message}.")
     declaration = key_at(kind, keys)
@@ -61,6 +63,14 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
     bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
     key_text = f"key {_show_value(bare[0])}" if bare else "a key"
     return f"{path or 'the file'}: {key_text} is not text. Put it in quotes."
+
+
+def _description(kind: type[msgspec.Struct], keys: Sequence[str | int]) -> str:
+    """Returns the key's type and meaning, '' for one without a declaration."""
+    found = key_at(kind, keys)
+    if found is None or found.key is None:
+        return ""
+    return f", {describe_type(found.kind, found.key.unit)}: {found.key.help}"
 
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:

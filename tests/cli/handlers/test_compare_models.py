@@ -101,6 +101,8 @@ def test_directories_are_artifacts(tmp_path: Path) -> None:
     assert compare_models.parse_operands(str(one), str(other)) == compare_models.Artifacts(
         one, other
     )
+    with pytest.raises(ConfigError, match="Give both as ONNX files, or both as artifacts"):
+        compare_models.parse_operands("b.onnx", str(one))
     assert compare_models.parse_operands(str(one), "b.onnx") == compare_models.AgainstModel(
         compare_models.Artifact(one), compare_models.Model(Path("b.onnx"))
     )

@@ -236,8 +236,10 @@ def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | Again
         return AgainstModel(base, head)
     if isinstance(base, Artifact):
         return Artifacts(base.directory, head.directory)
+    # No path: it may be a temporary directory. Sides in the other order would be another question.
     message = (
-        f"{head.directory}: a model is compared with an artifact, not the other way. Name it first."
+        "an artifact is compared with another artifact, and not with a model before it. Give both "
+        "as ONNX files, or both as artifacts."
     )
     raise ConfigError(message)
 
