@@ -12,6 +12,7 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, TreeEntry
 from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
+    ImageRecipe,
     change,
     installed_compilers,
     read_recipe,
@@ -57,9 +58,9 @@ def watched_changes(
     for path in sorted(after):
         was = former.get(path, "")
         if lock_kind(path) == "dockerfile":
-            texts = reading.texts(revisions, path, was)
-            notes += _image_notes(path, texts, after)
-            moved += _image_moves(path, texts)
+            recipes = reading.recipes(revisions, path, was)
+            notes += _image_notes(path, *recipes, after)
+            moved += _image_moves(path, *recipes)
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
@@ -92,13 +93,15 @@ class _Reading:
             if any(matches(glob, entry.path) for glob in self._watch.files)
         }
 
-    def texts(self, revisions: Revisions, path: str, former: str) -> tuple[str, str]:
-        """Returns the text at base ('' if missing or unreadable), and at head."""
+    def recipes(
+        self, revisions: Revisions, path: str, former: str
+    ) -> tuple[ImageRecipe | None, ImageRecipe]:
+        """Returns the recipe at base (None if missing or unreadable), and at head."""
         try:
-            base = self._text(revisions.base or "", former) if former else ""
+            base = read_recipe(self._text(revisions.base or "", former)) if former else None
         except LockFileError:
-            base = ""
-        return base, self._text(revisions.head, path)
+            base = None
+        return base, read_recipe(self._text(revisions.head, path))
 
     def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
         """Returns the change of a lock file, None if its pins here are the same. Those for others,
@@ -154,21 +157,20 @@ def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> 
 
 
 def _image_notes(
-    path: str, texts: tuple[str, str], watched: Mapping[str, TreeEntry]
+    path: str, base: ImageRecipe | None, head: ImageRecipe, watched: Mapping[str, TreeEntry]
 ) -> Iterator[str]:
     """Yields the changes in a Dockerfile, and every time the parts that are not read."""
-    base, head = (read_recipe(text) for text in texts)
-    if texts[0] and (line := change(path, base, head)):
+    if base and (line := change(path, base, head)):
         yield line
     yield from unread(path, head, watched)
 
 
-def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:
+def _image_moves(path: str, base: ImageRecipe | None, head: ImageRecipe) -> Iterator[PolicyChange]:
     """Yields the compilers that a Dockerfile with a base installs in another version."""
-    base, head = (installed_compilers(read_recipe(text)) for text in texts)
-    for name in sorted({*base, *head}) if texts[0] else ():
-        if base.get(name) != head.get(name):
-            yield unmeasured_move(path, name, base.get(name, "none"), head.get(name, "none"))
+    before, after = installed_compilers(base or head), installed_compilers(head)
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield unmeasured_move(path, name, before.get(name, "none"), after.get(name, "none"))
 
 
 def unmeasured_move(path: str, name: str, old: str, new: str) -> PolicyChange:

@@ -8,7 +8,12 @@ from typing import BinaryIO
 
 from tunegate.errors import RevisionError
 from tunegate.ports import Trailer
-from tunegate.system.git.fetch import deepened_until, is_history_whole, is_shallow
+from tunegate.system.git.fetch import (
+    deepened_until,
+    is_ancestor_here,
+    is_history_whole,
+    is_shallow,
+)
 from tunegate.system.git.process import GitProcess, new_repository
 from tunegate.system.output.temporary_folder import TemporaryFolder
 
@@ -241,5 +246,5 @@ def trailers_between(
         trailers = trailers[:_MOST_TRAILERS]
     # A range goes by dates, and has commits of the base where a clock was wrong.
     commits = dict.fromkeys(trailer.commit for trailer in trailers)
-    new = {c for c in commits if git.text("merge-base", "--is-ancestor", c, base) is None}
+    new = {commit for commit in commits if not is_ancestor_here(git, commit, base)}
     return tuple(trailer for trailer in trailers if trailer.commit in new)

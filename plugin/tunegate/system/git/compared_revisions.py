@@ -318,8 +318,7 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
 
     def is_before(release: Release) -> bool:
         # `--merged` goes by dates, and misses releases where a clock was wrong.
-        ask = ("merge-base", "--is-ancestor", release.commit, head)
-        return git.text(*ask) is not None
+        return fetch.is_ancestor_here(git, release.commit, head)
 
     for version in sorted(by_version, reverse=True):
         if equal := [*filter(is_before, by_version[version])]:

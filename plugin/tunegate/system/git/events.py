@@ -2,9 +2,8 @@
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.errors import NoBaselineError, RevisionError
-from tunegate.system.git import fetch
+from tunegate.system.git import fetch, named_revision
 from tunegate.system.git.compared_revisions import GitHistory
-from tunegate.system.git.named_revision import default_branch, short_name
 
 _OF_A_MERGE = 2
 """The number of a merge's parents."""
@@ -44,8 +43,7 @@ class GitEvents(GitHistory):
             raise self._fetch_error(tip[:12], tip)
         if not fetch.is_ancestor(self._git, tip, commit):
             return False
-        has_it = ("merge-base", "--is-ancestor", commit, f"{fetch.REMOTE}{name}")
-        if not name or self._git.text(*has_it) is not None:
+        if not name or fetch.is_ancestor_here(self._git, commit, f"{fetch.REMOTE}{name}"):
             return True
         branch = self._known_branch(name, is_here_enough=not fetch.is_shallow(self._git))
         return fetch.is_ancestor(self._git, commit, branch)
@@ -110,13 +108,20 @@ class GitEvents(GitHistory):
             return Revisions(base=before, head=head, reason="the commit before the push")
         if not is_new and fetch.is_shallow(self._git) and not fetch.is_reachable(self._git):
             raise self._fetch_error(before[:12], before)
-        branch = self._branch_now(default_branch)
+        # Fetched, as a reused checkout has an old one.
+        branch = (
+            self._known_branch(default_branch)
+            if default_branch
+            else named_revision.default_branch(self._git)
+        )
         why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
         revisions = self._against_branch(branch, head, why)
         if revisions is not None:
             return revisions
         if is_new:
-            return self._against_parent(head, f"{why}the head is on {short_name(branch)}")
+            return self._against_parent(
+                head, f"{why}the head is on {named_revision.short_name(branch)}"
+            )
         message = f"{why}nothing says how far back the push reached. Name a base to compare with."
         raise NoBaselineError(message)
 
@@ -133,13 +138,6 @@ class GitEvents(GitHistory):
         )
 
     # ---------------------------------------------------------------------------
-
-    def _branch_now(self, name: str) -> str:
-        """Returns the default branch, fetched under this name, as a reused checkout has an old
-        one."""
-        if not name:
-            return default_branch(self._git)
-        return self._known_branch(name)
 
     def _known_branch(self, name: str, *, is_here_enough: bool = False) -> str:
         """Returns the full name of a branch, fetched; if it cannot be, the one that is here may be

@@ -45,6 +45,10 @@ def is_shallow(git: GitProcess) -> bool:
     return git.text("rev-parse", "--is-shallow-repository") == "true"
 
 
+def has_remote(git: GitProcess) -> bool:
+    return git.text("config", "--get", "remote.origin.url") is not None
+
+
 def is_reachable(git: GitProcess) -> bool:
     """Returns whether the remote answers."""
     return git.text("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS) is not None
@@ -165,7 +169,7 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     """Fetches the matching tags, with all the history that a shallow clone lacks, as a release may
     be any number of commits back. Returns those that the remote has now, with their objects; None
     if it does not answer, and the tags here without a remote. A tag that is here stays as it is."""
-    if git.text("config", "--get", "remote.origin.url") is None:
+    if not has_remote(git):
         return tags_here(git, pattern)
     ask = ("ls-remote", "--refs", "origin", f"refs/tags/{pattern}")
     lines = git.lines(*ask, limit_seconds=ASK_SECONDS)
@@ -231,10 +235,14 @@ def is_ancestor(git: GitProcess, ancestor: str, commit: str) -> bool:
     """Returns whether the commit's history contains the ancestor. What a shallow clone lacks is
     fetched."""
 
-    def is_one() -> bool:
-        return git.text("merge-base", "--is-ancestor", ancestor, commit) is not None
+    return ancestor == commit or deepened_until(
+        git, lambda: is_ancestor_here(git, ancestor, commit), commit
+    )
 
-    return ancestor == commit or deepened_until(git, is_one, commit)
+
+def is_ancestor_here(git: GitProcess, ancestor: str, commit: str) -> bool:
+    """Returns whether the commit's history, as far as it is here, contains the ancestor."""
+    return git.text("merge-base", "--is-ancestor", ancestor, commit) is not None
 
 
 def _merge_bases(git: GitProcess, tip: str, head: str) -> list[str]:
@@ -250,7 +258,6 @@ def _first_with_all(git: GitProcess, tip: str, bases: list[str]) -> str:
     commits = (git.text(*line) or "").split() or [tip]
 
     def has_all(commit: str) -> bool:
-        ask = ("merge-base", "--is-ancestor")
-        return all(git.text(*ask, each, commit) is not None for each in bases)
+        return all(is_ancestor_here(git, each, commit) for each in bases)
 
     return commits[bisect_left(commits, True, hi=len(commits) - 1, key=has_all)]

@@ -195,7 +195,7 @@ def default_branch(git: GitProcess) -> str:
     branch = known_default_branch(git)
     if branch is not None:
         return branch
-    if _has_remote(git):
+    if fetch.has_remote(git):
         raise EnvironmentUnfitError(
             f"the default branch could not be fetched ({fetch.refusal(git)}). Name it with --base, "
             "or fetch it before."
@@ -236,7 +236,7 @@ def default_branch_name(git: GitProcess) -> str | None:
 def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
     """Returns the branch to take where the remote names none, or does not answer."""
     record = _recorded_default(git)
-    if not _has_remote(git):
+    if not fetch.has_remote(git):
         return record or _local_default(git) or _only_branch(git)
     if record and not remote:
         return _recorded_unless_ambiguous(git, record)
@@ -268,7 +268,7 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
         return False
     here = f"refs/heads/{short_name(ref).removeprefix('origin/')}"
     tips = [each for each in (ref, here) if fetch.is_ref(git, each)]
-    return all(git.text("merge-base", "--is-ancestor", commit, tip) is None for tip in tips)
+    return not any(fetch.is_ancestor_here(git, commit, tip) for tip in tips)
 
 
 def short_name(ref: str) -> str:
@@ -285,13 +285,9 @@ def _usual_refs() -> tuple[str, ...]:
     return tuple(f"{fetch.REMOTE}{name}" for name in _USUAL)
 
 
-def _has_remote(git: GitProcess) -> bool:
-    return git.text("config", "--get", "remote.origin.url") is not None
-
-
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     """Returns the remote's answer, None without a remote or if it does not answer."""
-    if not _has_remote(git):
+    if not fetch.has_remote(git):
         return None
     record = short_name(_recorded_default(git) or "").removeprefix("origin/")
     refs = ("HEAD", *([f"refs/heads/{record}"] if record else []))

@@ -64,11 +64,10 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
-    """`images` are its base images, with its arguments' defaults; `unknown` are images whose
-    argument has none. `installed` are the commands that install packages."""
+    """`images` are its base images, with its arguments' defaults; one whose argument has none keeps
+    its `$`. `installed` are the commands that install packages."""
 
     images: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
     installed: tuple[Installed, ...] = ()
     instructions: tuple[Instruction, ...] = ()
 
@@ -76,10 +75,8 @@ class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
     instructions = tuple(_filled_in(_instructions(text)))
-    images = tuple(_base_images(each.text.strip() for each in instructions))
     return ImageRecipe(
-        images=images,
-        unknown=tuple(image for image in images if "$" in image),
+        images=tuple(_base_images(each.text for each in instructions)),
         installed=tuple(run for each in instructions for run in _installs(each)),
         instructions=instructions,
     )
@@ -89,7 +86,7 @@ def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[s
     """Yields a line for each part of a watched file that is not read, changed or not. Packages of
     `watched` files are gated, wherever the image copies them."""
     names = {basename(each) for each in watched}
-    for image in recipe.unknown:
+    for image in (each for each in recipe.images if "$" in each):
         yield f"{path}: FROM {image}: the build gives the argument, so this image is not known here"
     for each in recipe.installed:
         if each.packages:

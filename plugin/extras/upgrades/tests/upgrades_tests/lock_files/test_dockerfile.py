@@ -19,7 +19,6 @@ def test_images_are_told_without_stages_of_its_own_and_with_their_arguments() ->
     )
     recipe = read_recipe(text)
     assert recipe.images == ("python:3.12", "nvidia/cuda@sha256:1", "cuda:${CUDA}", "x:7")
-    assert recipe.unknown == ("cuda:${CUDA}",)
 
 
 def test_a_file_without_an_image_has_none() -> None:
