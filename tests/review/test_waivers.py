@@ -319,9 +319,12 @@ def test_waivers_of_the_head_count_where_the_policy_says_so(checkout: Checkout) 
     assert found.changes == ()
 
 
-def test_a_commit_of_the_change_goes_before_the_file(checkout: Checkout) -> None:
+def test_the_higher_ceiling_of_a_commit_and_the_file_counts(checkout: Checkout) -> None:
     gate = GateConfig(waivers_from="head", waiver_trailers=True)
     assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 9), ("b.onnx", 4)]
+    message = "Widen less\n\nTunegate-Waiver: {" + FIELDS.format("b.onnx", 2) + "}"
+    checkout.commit({"m": b"2"}, message)
+    assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 4), ("b.onnx", 4)]
 
 
 def test_commits_waive_by_the_policy_whatever_counts_of_the_file(checkout: Checkout) -> None:

@@ -182,10 +182,10 @@ def read_waivers(
     repository: Repository, revisions: Revisions, gate: GateConfig, today: datetime.date
 ) -> Waivers:
     """Returns the waivers of these revisions. `gate` judges: its `waivers-from` says whose file
-    counts, its `waiver-trailers` whether commits between base and head do. A commit's waiver
-    precedes the file's, but not since a release: its own pull request is merged. Raises ConfigError
-    for unreadable waivers of the head. Unreadable ones of the base waive nothing and are reported,
-    so that a change can repair them."""
+    counts, its `waiver-trailers` whether commits between base and head do. Of a commit's waiver and
+    the file's the higher ceiling counts; since a release only the file's: the commit's own pull
+    request is merged. Raises ConfigError for unreadable waivers of the head. Unreadable ones of the
+    base waive nothing and are reported, so that a change can repair them."""
     of_head = _waivers_in_file(repository, revisions.head, today)
     counting = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
@@ -216,9 +216,13 @@ def _with_trailers(
     if not do_count:
         pending = (*waivers.pending, *signed)
         return msgspec.structs.replace(waivers, pending=pending, signed=signed)
-    cells = {waiver.cell for waiver in signed}
+    ceilings = {
+        each.cell: each.ceiling_percent for each in waivers.counting if each.expires >= today
+    }
+    higher = [each for each in signed if each.ceiling_percent > ceilings.get(each.cell, 0)]
+    cells = {waiver.cell for waiver in higher}
     rest = (waiver for waiver in waivers.counting if waiver.cell not in cells)
-    return msgspec.structs.replace(waivers, counting=(*signed, *rest), signed=signed)
+    return msgspec.structs.replace(waivers, counting=(*higher, *rest), signed=signed)
 
 
 def _filed_before(

@@ -163,9 +163,9 @@ def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
     with pytest.raises(RevisionError) as raised:
         GitHistory(origin.path).since_release(None, "release-*")
     assert str(raised.value) == (
-        "--since-release: no tag release-* is on an ancestor of "
-        f"{origin.git('rev-parse', 'HEAD')[:12]}. Tag a release, or say in "
-        "gate.release-tags what release tags are called."
+        f"--since-release: no commit before {origin.git('rev-parse', 'HEAD')[:12]} has a tag "
+        "release-*, and a first release has nothing before it. gate.release-tags says what they "
+        "are called."
     )
 
 

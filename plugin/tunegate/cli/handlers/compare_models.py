@@ -119,11 +119,9 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
 def require_sizes(files: Sequence[Path], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raises ConfigError, with the option to give, for an open size of an ONNX file. A shape may be
     of an input that only one of the files has."""
-    inputs = {file: _inputs(file) for file in files}
-    names = {each.name for of_file in inputs.values() for each in of_file}
-    for file, of_file in inputs.items():
-        elsewhere = names.difference(each.name for each in of_file)
-        own = {name: shape for name, shape in shapes.items() if name not in elsewhere}
+    for file in files:
+        of_file = _inputs(file)
+        own = {each.name: shapes[each.name] for each in of_file if each.name in shapes}
         resolution = resolve_shapes(of_file, [ShapeLevel(shapes=own)])
         still_open = dict.fromkeys(
             dimension.input for dimension in resolution.dimensions if dimension.size is None

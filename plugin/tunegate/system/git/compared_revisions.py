@@ -136,8 +136,8 @@ class GitHistory:
         release = release_before(self._git, commit, pattern)
         if release is None:
             message = (
-                f"--since-release: no tag {pattern} is on an ancestor of {commit[:12]}. Tag a "
-                f"release, or say in gate.release-tags what release tags are called."
+                f"--since-release: no commit before {commit[:12]} has a tag {pattern}, and a first "
+                "release has nothing before it. gate.release-tags says what they are called."
             )
             raise errors.RevisionError(message)
         doubt = _doubt_of(release, fetch.tags_here(self._git, pattern), remote_tags)
