@@ -40,8 +40,7 @@ def collect(
     dry_run: bool = False,
 ) -> Collection:
     """Collects the garbage of a group. Raises StoreUnavailableError."""
-    listing = group_state.listing(store, group)
-    current = group_state.current_head(store, group, keys)
+    listing, current = group_state.state(store, group, keys)
     if current.head is None:
         problems = (current.problem,) if current.problem else ()
         return Collection(group=group, segments=0, others=0, problems=problems)

@@ -123,9 +123,7 @@ class Compactor:
         return bool(old and keys and not (old.keys and keys.issuperset(old.keys)))
 
     def _find_work(self) -> _Found:
-        """Returns the work to do. Lists first and reads HEAD then, as every reader does."""
-        listing = group_state.listing(self._store, self._group)
-        current = group_state.current_head(self._store, self._group, self._keys)
+        listing, current = group_state.state(self._store, self._group, self._keys)
         if current.problem:
             self._problems.append(current.problem + "; repeat revocations" * (not current.is_later))
         return _Found(
@@ -191,7 +189,7 @@ class Compactor:
     def _add_snapshot(self, hot: HotRecords, old: Head) -> bool:
         """Adds the last snapshot. Returns False if it cannot be read completely."""
         try:
-            hot.add(snapshot_records(self._store, self._group, old.snapshot, self._keys))
+            hot.add(snapshot_records(self._store, self._group, old.snapshot.index, self._keys))
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
             self._problems.append(f"snapshot {old.version}: {error}; made anew")
             return False
@@ -278,7 +276,7 @@ class Compactor:
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
         kept = heads.kept_for_pins((*old.kept, old.snapshot), now) if old else ()
         if is_repair:
-            kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k))
+            kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k.index))
         # A segment that is archived stays covered, though its key is trusted no longer.
         standing = {name.file for name in state.listing.segments} - (self._unheld - self._untrusted)
         head = Head(

@@ -30,15 +30,13 @@ class Flaw(msgspec.Struct, frozen=True, kw_only=True):
 
 def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[Flaw]:
     """Yields the flaws of a group. Raises StoreUnavailableError."""
-    listing = group_state.listing(store, group)
-    current = group_state.current_head(store, group, keys)
-    if problem := group_state.head_problem(listing, current):
-        yield Flaw(group=group, kind="head", name=group.head, what=problem)
+    listing, current = group_state.state(store, group, keys)
+    if current.problem:
+        yield Flaw(group=group, kind="head", name=group.head, what=current.problem)
     archived_files: set[str] = set()
     if current.head is not None:
         for snapshot in (current.head.snapshot, *current.head.kept):
-            problem = snapshot_problem(store, group, snapshot)
-            if problem:
+            if problem := snapshot_problem(store, group, snapshot.index):
                 index = group.content("idx", snapshot.index)
                 yield Flaw(group=group, kind="snapshot", name=index, what=problem)
         yield from _archive_flaws(store, group, current.head, archived_files)

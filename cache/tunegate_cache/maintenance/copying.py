@@ -72,10 +72,8 @@ def pull(
     tries = 0
     while True:
         tries += 1
-        listing = group_state.listing(source, group)
-        current = group_state.current_head(source, group, keys)
-        problem = group_state.head_problem(listing, current)
-        lost = (f"{group.head}: {problem}; {_CHECK}",) if problem else ()
+        listing, current = group_state.state(source, group, keys)
+        lost = (f"{group.head}: {current.problem}; {_CHECK}",) if current.problem else ()
         if lost and not _is_begun(current, keys, group.zone):
             return Copied(problems=lost)
         object_names = [segment_name.name for segment_name in listing.fresh(current.head)]
@@ -296,10 +294,9 @@ def _bodies_of(
     source: ObjectStore, group: Group, keys: TrustedKeys
 ) -> Iterator[tuple[str, tuple[SegmentName, bytes] | str]]:
     """Yields those that stand alone first: what is compacted meanwhile is in an archive then."""
-    listed = group_state.listing(source, group)
-    current = group_state.current_head(source, group, TrustedKeys())
-    if problem := group_state.head_problem(listed, current):
-        yield group.head, problem
+    listed, current = group_state.state(source, group, TrustedKeys())
+    if current.problem:
+        yield group.head, current.problem
         if not _is_begun(current, keys, group.zone):
             return
     for name in listed.segments:

@@ -53,11 +53,10 @@ class KnownGroup(msgspec.Struct, frozen=True):
 
 
 def read_group(store: ObjectStore, group: Group, keys: TrustedKeys, workload: str) -> KnownGroup:
-    """Reads a group, and of its snapshot the records of one workload. Lists first and reads HEAD
-    then, as every reader does. Raises StoreUnavailableError."""
+    """Reads a group, and of its snapshot the records of one workload. Raises
+    StoreUnavailableError."""
     contents_of_group = KnownGroup(group, {}, {})
-    listing = group_state.listing(store, group)
-    current = group_state.current_head(store, group, keys)
+    listing, current = group_state.state(store, group, keys)
     if current.head is not None:
         _add_index(contents_of_group, store, current.head.snapshot.index, workload)
     for name in listing.fresh(current.head):

@@ -6,7 +6,6 @@ from collections import Counter
 import msgspec
 
 from tunegate_cache.format import pack, snapshot_index
-from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.revocation import Revocation
@@ -51,12 +50,11 @@ class _Count:
         self._refused = self._corrupt = self._bytes = 0
 
     def summary(self) -> GroupSummary:
-        listing = group_state.listing(self._store, self._group)
-        current = group_state.current_head(self._store, self._group, self._keys)
-        head, self._corrupt = current.head, int(bool(group_state.head_problem(listing, current)))
+        listing, current = group_state.state(self._store, self._group, self._keys)
+        head, self._corrupt = current.head, int(bool(current.problem))
         archived: set[str] = set()
         if head is not None:
-            self._add_snapshot(head.snapshot)
+            self._add_snapshot(head.snapshot.index)
             for digest in head.archives:
                 archived |= self._files(digest)
         fresh = listing.fresh(head)
@@ -78,9 +76,9 @@ class _Count:
             size_bytes=self._bytes,
         )
 
-    def _add_snapshot(self, snapshot: Snapshot) -> None:
+    def _add_snapshot(self, index: str) -> None:
         try:
-            for stored in snapshot_records(self._store, self._group, snapshot, self._keys):
+            for stored in snapshot_records(self._store, self._group, index, self._keys):
                 self._records.add(stored.record)
                 self._bytes += len(stored.text)
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError):

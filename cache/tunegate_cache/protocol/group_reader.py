@@ -127,8 +127,8 @@ class GroupReader:
             yield OpenSnapshot(group, index, index.block_of(), revoked, self._trust.keys)
 
     def _pins_of_target(self, target: str) -> Mapping[Group, str]:
-        pins = self._trust.pins.items()
-        return {group: index for group, index in pins if target.startswith(group.target)}
+        groups = {group_of(zone, target) for zone in self._zones}
+        return {group: index for group, index in self._trust.pins.items() if group in groups}
 
     def _records(
         self, fresh: Sequence[SegmentName], heads: Mapping[Group, Head], requests: TargetRequests

@@ -93,8 +93,10 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
         return CurrentHead(None, tag, digest, str(error), is_later)
 
 
-def head_problem(listed: Listing, current: CurrentHead) -> str:
-    """Returns why HEAD, read after the listing, cannot be used, also where it was lost; '' if it
-    can, or before the first compaction."""
-    is_lost = current.tag is None and (listed.archives or listed.indexes)
-    return "it is missing, and what it has revoked" if is_lost else current.problem
+def state(store: ObjectStore, group: Group, keys: TrustedKeys) -> tuple[Listing, CurrentHead]:
+    """Lists the group and reads HEAD then, as every reader does: what was acknowledged before is in
+    one of the two. A HEAD that was lost has a `problem`, too. Raises StoreUnavailableError."""
+    listed, current = listing(store, group), current_head(store, group, keys)
+    if current.tag is None and (listed.archives or listed.indexes):
+        current = CurrentHead(None, None, problem="HEAD is missing, and what it has revoked")
+    return listed, current

@@ -165,11 +165,11 @@ def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
 
 
 def snapshot_records(
-    store: ObjectStore, group: Group, snapshot: Snapshot, keys: TrustedKeys
+    store: ObjectStore, group: Group, digest: str, keys: TrustedKeys
 ) -> Iterator[StoredRecord]:
-    """Yields the records, without those of keys that are trusted no longer. Raises
+    """Yields the records of the snapshot with this index, without those of keys that are trusted no longer. Raises
     CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
-    index = read_index(store, group, snapshot.index)
+    index = read_index(store, group, digest)
     bodies: dict[int, bytes] = {}
     for block in index.blocks:
         if block.pack not in bodies:
@@ -183,11 +183,11 @@ def snapshot_records(
         yield from (s for s in pack.records(body, block) if keys.has(group.zone, s.signer))
 
 
-def snapshot_problem(store: ObjectStore, group: Group, snapshot: Snapshot) -> str:
-    """Returns why a snapshot cannot be read as a whole, '' if it can. Raises
+def snapshot_problem(store: ObjectStore, group: Group, digest: str) -> str:
+    """Returns why the snapshot with this index cannot be read as a whole, '' if it can. Raises
     StoreUnavailableError."""
     try:
-        for _ in snapshot_records(store, group, snapshot, TrustedKeys()):
+        for _ in snapshot_records(store, group, digest, TrustedKeys()):
             pass
     except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
         return str(error)

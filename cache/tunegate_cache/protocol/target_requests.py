@@ -44,9 +44,11 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
             if self.is_over():
                 break  # an answer in time is no reason to go on: unpacking takes time, too
             answered += 1
-            if isinstance(answer, ObjectNotFoundError) and self.is_repeatable:
-                raise StaleListingError
-            if isinstance(answer, Exception):
+            if isinstance(answer, ObjectNotFoundError):
+                if self.is_repeatable:
+                    raise StaleListingError
+                self.trouble.corrupt(str(answer), "it is missing; run tunegate cache doctor")
+            elif isinstance(answer, Exception):
                 self.trouble.is_unavailable = True
             else:
                 yield name, answer
@@ -127,7 +129,7 @@ class TargetTrouble:
 
     def corrupt(self, name: str, why: str) -> None:
         self.is_corrupt = True
-        self._statistics.note(f"cache: {name} is corrupt ({why})")
+        self._statistics.note(f"cache: {name} cannot be used ({why})")
 
     def note_unsigned(self, name: str) -> None:
         self.is_corrupt = True

@@ -195,14 +195,16 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
     return next((each for each in run.builds if each.cell == finding.cell), None) if run else None
 
 
+_ASK_THE_CACHE = "Run tunegate cache doctor with the runner's credentials."
+
+
 def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
     if cache is None:
         return
-    unreachable = cache.misses.get("store-unavailable", 0)
-    if unreachable:
-        text = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
-        check = "Check cache.url and the runner's credentials."
-        yield NextStep(("The cache at ", Named(cache.location), text + check))
+    unread = cache.misses.get("store-unavailable", 0)
+    if unread:
+        text = f" could not be read in full: {plural(unread, 'task')} counted as misses. "
+        yield NextStep(("The cache at ", Named(cache.location), text + _ASK_THE_CACHE))
     if cache.mode == "off":
         off = "The cache is off, so nothing is reused or shared: give --cache-mode rw, or set "
         yield NextStep((f"{off}cache.mode to rw, which counts once it is merged.",))

@@ -228,12 +228,14 @@ def trouble() -> ReadTrouble:
     return ReadTrouble(CacheStatistics())
 
 
-@pytest.mark.parametrize("request_of", [missing, failing])
+@pytest.mark.parametrize(
+    ("request_of", "reason"), [(missing, "corrupt"), (failing, "store-unavailable")]
+)
 def test_what_cannot_be_had_costs_only_itself(
-    trouble: ReadTrouble, request_of: Callable[[], bytes]
+    trouble: ReadTrouble, request_of: Callable[[], bytes], reason: str
 ) -> None:
     assert list(requests(trouble).answers({"a": request_of, "b": lambda: b"x"})) == [("b", b"x")]
-    assert trouble.miss_reason("w", TARGET) == "store-unavailable"
+    assert trouble.miss_reason("w", TARGET) == reason
 
 
 def test_a_missing_object_is_no_trouble_where_it_can_be_listed_again(trouble: ReadTrouble) -> None:
@@ -281,7 +283,7 @@ def name_of(body: bytes) -> SegmentName:
 def test_a_damaged_segment_is_trouble_and_gives_nothing() -> None:
     reader = Reader()
     assert reader.read(b"garbage", name=name_of(SEGMENT_RECORDS_BODY)) == []
-    assert "is corrupt" in reader.statistics.notes[0]
+    assert "cannot be used" in reader.statistics.notes[0]
 
 
 def test_a_segment_that_nobody_trusted_has_signed_gives_nothing() -> None:
@@ -330,10 +332,10 @@ def test_a_pack_that_is_missing_or_damaged_is_a_corrupt_block(segment_records_pl
     pack = MAIN.content("pack", snapshot.packs[0])
     segment_records_place.store.delete(pack)
     with pytest.raises(CorruptBlockError, match="a pack is missing"):
-        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot, NOBODY))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot.index, NOBODY))
     segment_records_place.store.write(pack, b"garbage")
     with pytest.raises(CorruptBlockError, match="not what the index says"):
-        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot, NOBODY))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot.index, NOBODY))
 
 
 def test_an_index_that_is_missing_is_a_corrupt_one(segment_records_place: Place) -> None:
@@ -356,7 +358,7 @@ def test_a_snapshot_holds_every_workload_and_who_can_teach() -> None:
     assert set(index.block_of()) == {hexdigest("a"), hexdigest("b")}
     assert index.neighbours(make_shape(extents=(32, 32))) == [hexdigest("a")]
     written = [
-        stored.record for stored in snapshots.snapshot_records(store, MAIN, snapshot, NOBODY)
+        stored.record for stored in snapshots.snapshot_records(store, MAIN, snapshot.index, NOBODY)
     ]
     assert sorted(written, key=lambda r: r.status) == sorted(records, key=lambda r: r.status)
 
@@ -377,11 +379,11 @@ def test_what_is_larger_than_a_pack_begins_another(monkeypatch: pytest.MonkeyPat
     many, workloads = snapshots.write_snapshot(store, MAIN, hot(*records), 2, 1000)
     assert (len(one.packs), workloads) == (1, 400)
     assert len(many.packs) == len(snapshots.read_index(store, MAIN, many.index).blocks) > 1
-    assert len(list(snapshots.snapshot_records(store, MAIN, many, NOBODY))) == 400
+    assert len(list(snapshots.snapshot_records(store, MAIN, many.index, NOBODY))) == 400
 
 
 def test_without_records_there_is_an_index_and_no_pack() -> None:
     store = MemoryStore()
     snapshot, workloads = snapshots.write_snapshot(store, MAIN, hot(), 1, 1000)
     assert (snapshot.packs, workloads) == ((), 0)
-    assert list(snapshots.snapshot_records(store, MAIN, snapshot, NOBODY)) == []
+    assert list(snapshots.snapshot_records(store, MAIN, snapshot.index, NOBODY)) == []

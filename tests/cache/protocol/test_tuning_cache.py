@@ -202,7 +202,7 @@ def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
     store.write(place_of(hexdigest("x")), b"not what the name says")
     cache = cache_over(store, tmp_path)
     assert isinstance(answer(cache), ExactHit)
-    assert any("is corrupt" in note for note in cache.statistics.notes)
+    assert any("cannot be used" in note for note in cache.statistics.notes)
 
 
 def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_corrupt_and_unsigned_objects_are_told_apart_and_named() -> None:
     trouble.of("t").corrupt("segment a", "cut short")
     trouble.of("u").note_unsigned("segment b")
     assert trouble.miss_reason("w", "another") == "absent"
-    assert "segment a is corrupt (cut short)" in statistics.notes[0]
+    assert "segment a cannot be used (cut short)" in statistics.notes[0]
     assert "segment b is not signed" in statistics.notes[1]
     assert {trouble.miss_reason("w", name) for name in "tu"} == {"corrupt"}
 

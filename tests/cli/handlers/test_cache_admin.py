@@ -31,7 +31,7 @@ from tunegate.system.cache.shared_cache import VARIABLE, SharedCache, undelivere
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
 from tunegate_cache.format.names import Group, group_of
-from tunegate_cache.format.records import WorkloadKey
+from tunegate_cache.format.records import Miss, WorkloadKey
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.target_key import target_key
 from tunegate_cache.maintenance.consistency import flaws
@@ -281,14 +281,30 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     advice = shell.shown("doctor")
     assert "tunegate cache fsck says which" in advice
     assert "in order" not in advice
-    assert "HEAD" not in shell.shown("pin")
+    assert "it is missing. Run tunegate cache fsck --repair" in shell.shown("pin", code=4)
     assert shell.cache("fsck", "--repair")["left"] == []
+    assert "HEAD" not in shell.shown("pin")
     assert shell.cache("stats")["contents"][0]["records"] == 2
     (head,) = Path(shell.url).rglob("HEAD")
     head.write_bytes(b"garbage")
     assert shell.cache("gc", code=4)["groups"][0]["problems"]
     assert "HEAD cannot be read. Run tunegate cache fsck --repair" in shell.shown("pin", code=4)
     assert "tunegate cache fsck says which" in shell.shown("doctor")
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+@pytest.mark.parametrize("line", ["compact", "revoke --run other", "fsck --repair", "gc", "pin"])
+def test_what_a_lost_head_has_revoked_is_to_be_revoked_again(
+    shell: Shell, line: str, is_damaged: bool
+) -> None:
+    shell.publish("a")
+    shell.cache("revoke", "--run", "bad")
+    (head,) = Path(shell.url).rglob("HEAD")
+    head.write_bytes(b"garbage") if is_damaged else head.unlink()
+    said = shell.shown(*line.split(), code=4 if line in {"gc", "pin"} else 0)
+    problem = "HEAD cannot be read" if is_damaged else "HEAD is missing, and what it has revoked"
+    assert problem in said
+    assert ("repeat revocations" in said) == (line not in {"gc", "pin"})
 
 
 def test_doctor_finds_all_in_order_where_nothing_is_left_to_do(shell: Shell) -> None:
@@ -394,6 +410,16 @@ def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
     found = cache.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
     assert found[make_key("a")].__class__.__name__ == "ExactHit"
     assert found[make_key("b")].__class__.__name__ != "ExactHit"
+    shell.cache("compact")
+    assert "in order" in shell.shown("doctor")
+    store = FileStore(Path(shell.url))
+    store.delete(MAIN.content("idx", pin["index"]))  # as a month later
+    lost = SharedCache(config, state=shell.root / "state", root=shell.root)
+    assert lost.lookup([(make_key("a"), make_shape())]) == {make_key("a"): Miss("corrupt")}
+    assert "(it is missing; run tunegate cache doctor)" in lost.use().notes[0]
+    said = " ".join(shell.shown("doctor", code=4).split())
+    assert f"{pin['index']}.idx: it is missing" in said
+    assert "1. pin what is there now: run tunegate cache pin" in said
     assert shell.cache("pin", "--remove")["pins"] == []
     assert not (shell.root / "tunegate.lock").exists()
 

@@ -19,11 +19,12 @@ from tunegate.system.cache.shared_cache import (
     open_shared_store,
     store_kind,
 )
-from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
+from tunegate.system.cache.snapshot_pins import PINS_FILE, SnapshotPins, read_pins
 from tunegate.system.machine.health import HealthCheck
 from tunegate.wording import plural
 from tunegate_cache.format.names import OBJECT_ROOT
 from tunegate_cache.maintenance.summary import GroupSummary
+from tunegate_cache.protocol.snapshots import snapshot_problem
 from tunegate_cache.stores.conformance import GuaranteeResult, probe
 from tunegate_cache.stores.store import AccessDeniedError, StoreUnavailableError
 
@@ -168,8 +169,21 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         steps.append("run tunegate cache push, which delivers them")
     pins = read_pins(admin.root)
     if pins:
-        detail = f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}"
-        yield HealthCheck("pin", ok=True, detail=detail)
+        lost = [*_lost_pins(admin, pins)]
+        detail = "; ".join((f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}", *lost))
+        yield HealthCheck("pin", ok=not lost, detail=detail)
+        if lost:
+            steps.append(f"pin what is there now: run tunegate cache pin, and commit {PINS_FILE}")
+
+
+def _lost_pins(admin: CacheAdmin, pins: SnapshotPins) -> Iterator[str]:
+    for group, index in pins.items():
+        try:
+            problem = snapshot_problem(admin.store, group, index)
+        except StoreUnavailableError as error:
+            problem = str(error)
+        if problem:
+            yield f"{group.content('idx', index)}: {problem}"
 
 
 def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The upkeep of the cache: `tunegate cache compact`, `gc`, `fsck`, `revoke` and `pin`."""
 
 import time
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +19,7 @@ from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, flaws
 from tunegate_cache.protocol import group_state
+from tunegate_cache.protocol.snapshots import snapshot_problem
 from tunegate_cache.stores.conformance import reading_problem
 
 _MOST_TRIES = 10
@@ -72,14 +74,12 @@ def show_compactions(
             for c in compactions
         ),
     )
-    show_lines(
-        (
-            *(f"{c.group.zone}: {problem}" for c in compactions for problem in c.problems),
-            *unread,
-            *summary,
-        )
-    )
+    show_lines((*_problems(compactions), *unread, *summary))
     return code
+
+
+def _problems(groups: Sequence[Compaction | Collection]) -> Iterator[str]:
+    return (f"{each.group.zone}: {problem}" for each in groups for problem in each.problems)
 
 
 # `tunegate cache gc`: deletes what the last compaction holds elsewhere.
@@ -119,9 +119,7 @@ def collect_garbage(options: cache.GcOptions) -> int:
         ("zone", "target", "segments", "packs, indexes, archives"),
         ((c.group.zone, c.group.target, c.segments, c.others) for c in collections),
     )
-    show_lines(
-        (*(f"{c.group.zone}: {problem}" for c in collections for problem in c.problems), *unread)
-    )
+    show_lines((*_problems(collections), *unread))
     return code
 
 
@@ -201,6 +199,7 @@ def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> Non
         )
     if repairs:
         show_lines([f"{plural(repairs, 'flaw')} repaired"])
+    show_lines(_problems(inspection.repairs))
     if not groups:
         show_lines([f"{url}: no tuning results are there"])
     elif not flaws:
@@ -316,11 +315,14 @@ def _pins(admin: CacheAdmin) -> list[Pin]:
     pins = []
     for zone in admin.zones:
         for group in admin.groups(zone):
-            current = group_state.current_head(admin.store, group, admin.keys)
-            if current.problem:
-                advice = "" if current.is_later else ". Run tunegate cache fsck --repair"
-                raise EnvironmentUnfitError(f"{group.head}: {current.problem}{advice}.")
+            _, current = group_state.state(admin.store, group, admin.keys)
+            problem = current.problem
             if current.head is not None:
                 version, index = current.head.version, current.head.snapshot.index
                 pins.append(Pin(zone=zone, target=group.target, version=version, index=index))
+                if lost := snapshot_problem(admin.store, group, index):
+                    problem = f"its snapshot cannot be used, {lost}"
+            if problem:
+                advice = "" if current.is_later else ". Run tunegate cache fsck --repair"
+                raise EnvironmentUnfitError(f"{group.head}: {problem}{advice}.")
     return pins
