@@ -19,7 +19,7 @@ from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import CurrentHead
-from tunegate_cache.protocol.segments import opened_segment, read_archive
+from tunegate_cache.protocol.segments import is_damaged, opened_segment, read_archive
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectConflictError,
@@ -83,8 +83,10 @@ def pull(
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
-        if copied.problems and group_state.current_head(destination, group, keys).head is not None:
-            return copied  # its own HEAD finds more than one of which something is missing
+        if copied.problems:
+            there, own = group_state.state(destination, group, keys)
+            if own.head is not None or there.fresh(current.head) != there.segments:
+                return copied  # what is there finds more than a HEAD of which a part is missing
         problems = _move_head(source, destination, group, current, keys=keys, signer=signer)
         return copied.plus(Copied(problems=(*lost, *problems)))
 
@@ -141,6 +143,12 @@ def _has_more(
     return bool(more) and not _files(destination, more) <= _files(source, theirs)
 
 
+def _archived(store: ObjectStore, group: Group, keys: TrustedKeys) -> frozenset[str]:
+    """Returns the files of the segments that the archives of a trusted HEAD hold."""
+    head = group_state.current_head(store, group, keys).head
+    return _files(store, (group.content("cold", each) for each in (head.archives if head else ())))
+
+
 def _files(store: ObjectStore, archives: Iterable[str]) -> frozenset[str]:
     """Returns the files of the segments in those that can be read."""
     files: set[str] = set()
@@ -162,11 +170,12 @@ def _copy(
     for name in object_names:
         with suppress(ObjectNotFoundError):
             body = source.read(name)
-            of_segment = parse_segment(name)
-            if of_segment is not None and not segment.is_trusted(of_segment, body, keys):
+            own = parse_segment(name)
+            is_bad = is_damaged(own, body, keys) if own else not segment.is_proven(name, body)
+            if not is_bad and own and not segment.is_trusted(own, body, keys):
                 copied = copied.plus(Copied(untrusted=1))
                 continue
-            if segment.is_proven(name, body):  # else it would bar the whole one from the copy
+            if not is_bad:  # else it would bar the whole one from the copy
                 destination.write(name, body)
                 copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
                 continue
@@ -191,6 +200,7 @@ def push(
     copied = Copied()
     files, untrusted = set[str](), set[str]()
     rules_of = functools.cache(lambda group: _rules(source, destination, group, keys))
+    archived_in = functools.cache(lambda group: _archived(destination, group, keys))
     for place, found in _bodies(source, zone, keys):
         contents = found if isinstance(found, str) else opened_segment(*found, TrustedKeys())
         if isinstance(found, str) or isinstance(contents, str):
@@ -201,13 +211,18 @@ def push(
             continue
         rules = rules_of(group)
         if not any(segment.is_trusted(*found, each) for each in (keys, rules.keys)):
-            untrusted.add(file)
+            if any(is_damaged(*found, each) for each in (keys, rules.keys)):
+                copied = copied.plus(Copied(problems=(f"{place}: its signature is damaged",)))
+            else:
+                untrusted.add(file)
             continue
         files.add(file)
         name, body, left, is_cut = _offered(found, contents, rules, keys, signer)
         hidden = len(contents.stored) - left
         done = Copied(revoked=hidden)
-        if left or not is_cut:
+        if not are_moved and name.file in archived_in(group):  # it would be archived once more
+            done = done.plus(Copied(records=left))
+        elif left or not is_cut:
             done = done.plus(_write(destination, name, body, left))
         if is_cut and contents.refused:
             problem = f"{place}: lines stay behind, which this version cannot read"

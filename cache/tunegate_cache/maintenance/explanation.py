@@ -58,7 +58,7 @@ def read_group(store: ObjectStore, group: Group, keys: TrustedKeys, workload: st
     contents_of_group = KnownGroup(group, {}, {})
     listing, current = group_state.state(store, group, keys)
     if current.head is not None:
-        _add_index(contents_of_group, store, current.head.snapshot.index, workload)
+        _add_index(contents_of_group, store, current.head.snapshot.index, workload, keys)
     for name in listing.fresh(current.head):
         try:
             contents = opened_segment(name, store.read(name.name), keys)
@@ -123,25 +123,30 @@ def _explain_known_workload(
     return None
 
 
-def _add_index(contents: KnownGroup, store: ObjectStore, digest: str, workload: str) -> None:
+def _add_index(
+    contents: KnownGroup, store: ObjectStore, digest: str, workload: str, keys: TrustedKeys
+) -> None:
     try:
         index = read_index(store, contents.group, digest)
     except CorruptIndexError:
         return
     for row in index.rows:
         contents.workloads[row.workload.hex()] = False
-    # The index does not tell a default schedule that won from failures.
+    for skeleton, members in index.skeletons.items():
+        for member in members:
+            known = index.rows[member.row].workload.hex()
+            contents.workloads[known] = True
+            contents.shapes[known] = WorkloadShape(skeleton, member.extents)
+    # The index tells neither a default schedule that won from failures, nor whose records count.
     if (number := index.block_of().get(workload)) is not None:
         block = index.blocks[number]
         with suppress(ObjectNotFoundError, pack.CorruptBlockError):
             place = contents.group.content("pack", index.packs[block.pack])
-            found = pack.records(store.read_part(place, block.start, block.size), block)
-            _add_records(contents, (s.record for s in found if s.record.key.workload == workload))
-    for skeleton, members in index.skeletons.items():
-        for member in members:
-            workload = index.rows[member.row].workload.hex()
-            contents.workloads[workload] = True
-            contents.shapes[workload] = WorkloadShape(skeleton, member.extents)
+            found = [*pack.records(store.read_part(place, block.start, block.size), block)]
+            contents.workloads.pop(workload)
+            contents.shapes.pop(workload, None)
+            counted = (s.record for s in found if keys.has(contents.group.zone, s.signer))
+            _add_records(contents, (r for r in counted if r.key.workload == workload))
 
 
 def _add_records(group: KnownGroup, records: Iterable[TuningRecord]) -> None:

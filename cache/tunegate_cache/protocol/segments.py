@@ -63,9 +63,17 @@ def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> Segment
         return str(error)
     if segment.is_trusted(name, body, keys):
         return contents
+    is_bad = is_damaged(name, body, keys)
+    return "its signature is damaged" if is_bad else "not signed by a trusted key"
+
+
+def is_damaged(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
+    """Returns whether this is not what the name says, or not what a trusted key has signed: whose
+    it is cannot be told then."""
     signature = segment.signature_of(body)
-    is_damaged = signature is not None and keys.has(name.zone, signature.key)
-    return "its signature is damaged" if is_damaged else "not signed by a trusted key"
+    is_known = signature is not None and keys.has(name.zone, signature.key)
+    is_other = is_known and not segment.is_trusted(name, body, keys)
+    return is_other or not segment.is_proven(name.name, body)
 
 
 def counted_records(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.format.test_segment import KEYS
+from tests.cache.format.test_segment import BOTH, KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import segment
@@ -185,6 +185,15 @@ def test_what_is_there_is_found(explanation_place: Place) -> None:
 
 def test_a_task_of_which_only_failures_are_known_says_so(explanation_place: Place) -> None:
     assert explained(explanation_place, make_key("f")).differs == "status"
+
+
+def test_a_record_whose_key_is_trusted_no_longer_is_not_called_there(tmp_path: Path) -> None:
+    place, key = Place(tmp_path, BOTH, OURS), make_key()
+    place.publish(make_record(), signer=THEIRS)
+    place.compact()
+    for keys, differs in ((BOTH, "nothing"), (KEYS, "skeleton")):
+        group = read_group(place.store, MAIN, keys, key.workload)
+        assert explain([group], ["main"], key, make_shape()).differs == differs
 
 
 def test_records_in_a_zone_that_is_not_read_are_named_with_it(explanation_place: Place) -> None:

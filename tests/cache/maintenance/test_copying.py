@@ -146,6 +146,10 @@ def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destinatio
     young.publish(make_record())
     assert pull(young.store, destination.store, MAIN, NOBODY).objects == 1
     assert destination.store.names("") == young.store.names("")
+    young.compact()
+    young.store.delete(listing(young.store, MAIN).packs[0])
+    assert pull(young.store, destination.store, MAIN, NOBODY).problems
+    assert destination.best() == make_record()  # the HEAD would hide the segment
 
 
 class Busy(MemoryStore):
@@ -250,6 +254,37 @@ def test_what_no_trusted_key_has_signed_is_not_pulled(tmp_path: Path, destinatio
     copied = pull(place.store, destination.store, MAIN, KEYS)
     assert (copied.objects, copied.untrusted, copied.problems) == (1, 1, ())
     assert destination.best("bad") is None
+
+
+@pytest.mark.parametrize("damaged_at", [20, -1])
+def test_a_damaged_segment_of_a_signed_zone_is_not_called_untrusted(
+    tmp_path: Path, destination: Place, damaged_at: int
+) -> None:
+    """The copy would lack it without a word."""
+    place = Place(tmp_path, KEYS, OURS)
+    place.archive(make_record("a"))
+    place.publish(make_record())
+    (name,) = listing(place.store, MAIN).segments
+    body = bytearray(place.store.read(name.name))
+    body[damaged_at] ^= 1
+    place.store._objects[name.name] = bytes(body)
+    for copied in (
+        pull(place.store, destination.store, MAIN, KEYS),
+        push(place.store, destination.store, "main", keys=KEYS, signer=OURS),
+    ):
+        assert (copied.untrusted, len(copied.problems)) == (0, 1)
+
+
+def test_what_archives_hold_is_not_archived_again_by_a_push(
+    source: Place, destination: Place
+) -> None:
+    pull(source.store, destination.store, MAIN, NOBODY)
+    destination.archive(make_record("own"))
+    for objects in (2, 0, 0):
+        copied = push(destination.store, source.store, "main", keys=NOBODY, signer=None)
+        assert (copied.objects, copied.records, copied.problems) == (objects, 4, ())
+        source.archive()
+        assert source.objects("cold") == 2
 
 
 @pytest.mark.parametrize("is_head_lost", [False, True])
