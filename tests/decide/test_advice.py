@@ -216,7 +216,7 @@ def test_what_to_do_where_no_runtime_runs_it_depends_on_why(reason: str, said: s
         ("no-baseline", "Compare with another model or revision"),
         ("unfit", "a runner with nothing else on it"),
         ("budget-spent", "2 of 10 tasks unfinished"),
-        ("cache-down", "s3://acme-ml-cache/tunegate could not be read in full: 10 tasks counted as misses"),
+        ("cache-down", "/tunegate could not be read in full: 10 tasks counted as misses"),
     ],
 )
 def test_every_trouble_has_its_advice(kind: str, said: str) -> None:

@@ -6,6 +6,7 @@ next compaction, so the protocol is right even on a store whose conditions do no
 deleted here.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -53,13 +54,11 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The work to do: `fresh` segments that HEAD does not cover, and `orphans`, archives that it
-    should refer to."""
+class _Found(msgspec.Struct, frozen=True):
+    """The work to do. `orphans` are archives that HEAD should refer to."""
 
     listing: Listing
     current: CurrentHead
-    fresh: tuple[SegmentName, ...]
     orphans: tuple[str, ...]
 
     @property
@@ -82,7 +81,7 @@ class Compactor:
         *,
         keys: TrustedKeys,
         signer: Signer | None,
-        seconds: Callable[[], int],
+        seconds: Callable[[], int] = lambda: int(time.time()),
         at_once: int = 16,
     ) -> None:
         self._store, self._group = store, group
@@ -91,7 +90,6 @@ class Compactor:
         self._problems: list[str] = []
         self._lost: set[str] = set()
         self._unheld: set[str] = set()
-        self._untrusted: set[str] = set()
         self._repacked: list[str] = []
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
@@ -99,16 +97,17 @@ class Compactor:
         new revocation. Raises StoreUnavailableError."""
         work = self._find_work()
         old, orphans = work.old_head, work.orphans
+        fresh = work.listing.fresh(old)
         version = old.version if old else 0
         if work.current.is_later:
             return self._report("refused", 0)
         revoked = tuple(dict.fromkeys((*work.current.revoked, *revoke)))
         is_asked = rebuild or self._has_key_gone(old) or revoked != work.current.revoked
-        if not (work.fresh or orphans or is_asked):
+        if not (fresh or orphans or is_asked):
             return self._report("nothing new", version)
         hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=not is_asked)
         unheld = (name for name in work.listing.segments if name.file in self._unheld)
-        archives, files = gathered = self._gather((*work.fresh, *unheld), hot)
+        archives, files = gathered = self._gather((*fresh, *unheld), hot)
         self._lost -= {*archives, *self._repacked}  # written again, under the same name
         if hot.misdated:
             self._problems.append(MISDATED)
@@ -126,12 +125,8 @@ class Compactor:
         listing, current = group_state.state(self._store, self._group, self._keys)
         if current.problem:
             self._problems.append(current.problem + "; repeat revocations" * (not current.is_later))
-        return _Found(
-            listing=listing,
-            current=current,
-            fresh=listing.fresh(current.head),
-            orphans=() if current.is_later else self._orphans(listing, current.head),
-        )
+        orphans = () if current.is_later else self._orphans(listing, current.head)
+        return _Found(listing, current, orphans)
 
     def _records_so_far(
         self,
@@ -196,25 +191,25 @@ class Compactor:
         return True
 
     def _add_archive(self, hot: HotRecords, digest: str, *, is_orphan: bool = False) -> list[str]:
-        """Adds an archive's records, and returns the files of its segments. HEAD would vouch for an
-        orphan: what counts of one is packed anew if not all does."""
+        """Adds an archive's records, and returns the files of its intact segments, also of those
+        whose key is trusted no longer. HEAD would vouch for an orphan: of one only what counts is
+        returned, and packed anew if not all does."""
         added: list[tuple[SegmentName, bytes]] = []
-        is_whole = True
+        others: list[str] = []
         try:
             for name, body in read_archive(self._store, self._group, digest):
-                is_added = self._add_segment(hot, name, body)
-                is_whole = is_whole and is_added
-                if is_added:
+                if self._add_segment(hot, name, body):
                     added.append((name, body))
-                elif not is_orphan and segment_digest(body) == name.digest:
-                    self._untrusted.add(name.file)
+                elif is_orphan or segment_digest(body) == name.digest:
+                    others.append(name.file)
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
-        if is_orphan and not is_whole:
+        if is_orphan and others:
             self._lost.add(digest)
             self._repacked += [self._archive(added)] if added else []
-        return [name.file for name, _ in added]
+            others.clear()
+        return others + [name.file for name, _ in added]
 
     def _add_segment(self, hot: HotRecords, name: SegmentName, body: bytes) -> bool:
         contents = opened_segment(name, body, self._keys)
@@ -277,8 +272,7 @@ class Compactor:
         kept = heads.kept_for_pins((*old.kept, old.snapshot), now) if old else ()
         if is_repair:
             kept = tuple(k for k in kept if not snapshot_problem(self._store, self._group, k.index))
-        # A segment that is archived stays covered, though its key is trusted no longer.
-        standing = {name.file for name in state.listing.segments} - (self._unheld - self._untrusted)
+        standing = {name.file for name in state.listing.segments} - self._unheld
         head = Head(
             version=version,
             parent=state.current.digest,
@@ -330,16 +324,7 @@ class Compactor:
             if name not in referenced
         )
 
-    def _report(
-        self,
-        status: Status,
-        version: int,
-        **counts: int,
-    ) -> Compaction:
-        return Compaction(
-            group=self._group,
-            status=status,
-            version=version,
-            problems=tuple(dict.fromkeys(self._problems)),
-            **counts,
-        )
+    def _report(self, status: Status, version: int, **counts: int) -> Compaction:
+        told = tuple(dict.fromkeys(self._problems))
+        done = Compaction(group=self._group, status=status, version=version, problems=told)
+        return msgspec.structs.replace(done, **counts)

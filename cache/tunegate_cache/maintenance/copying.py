@@ -124,9 +124,7 @@ def _move_head(
             continue
         if not keys.is_signer(group.zone, signer):
             return (f"{group.zone}: {_UNMERGED}",)
-        compactor = Compactor(
-            destination, group, keys=keys, signer=signer, seconds=lambda: int(time.time())
-        )
+        compactor = Compactor(destination, group, keys=keys, signer=signer)
         merged = compactor.run(revoke=current.head.revoked)
         if merged.status != "moved":
             return tuple(f"{group.zone}: {problem}" for problem in merged.problems)
@@ -211,10 +209,7 @@ def push(
             continue
         rules = rules_of(group)
         if not any(segment.is_trusted(*found, each) for each in (keys, rules.keys)):
-            if any(is_damaged(*found, each) for each in (keys, rules.keys)):
-                copied = copied.plus(Copied(problems=(f"{place}: its signature is damaged",)))
-            else:
-                untrusted.add(file)
+            untrusted.add(file)
             continue
         files.add(file)
         name, body, left, is_cut = _offered(found, contents, rules, keys, signer)

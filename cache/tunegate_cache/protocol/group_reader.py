@@ -115,7 +115,8 @@ class GroupReader:
         self, heads: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[OpenSnapshot]:
         indices = {group: head.snapshot.index for group, head in heads.items()}
-        indices |= self._pins_of_target(requests.target)
+        here = {group_of(zone, requests.target) for zone in self._zones}
+        indices |= {group: index for group, index in self._trust.pins.items() if group in here}
         reads = {g: partial(self._store.read, g.content("idx", i)) for g, i in indices.items()}
         for group, body in requests.answers(reads):
             try:
@@ -125,10 +126,6 @@ class GroupReader:
                 continue
             revoked = _revocations(heads, group)
             yield OpenSnapshot(group, index, index.block_of(), revoked, self._trust.keys)
-
-    def _pins_of_target(self, target: str) -> Mapping[Group, str]:
-        groups = {group_of(zone, target) for zone in self._zones}
-        return {group: index for group, index in self._trust.pins.items() if group in groups}
 
     def _records(
         self, fresh: Sequence[SegmentName], heads: Mapping[Group, Head], requests: TargetRequests

@@ -167,8 +167,8 @@ def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
 def snapshot_records(
     store: ObjectStore, group: Group, digest: str, keys: TrustedKeys
 ) -> Iterator[StoredRecord]:
-    """Yields the records of the snapshot with this index, without those of keys that are trusted no longer. Raises
-    CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
+    """Yields the records of the snapshot with this index, without those of keys that are trusted no
+    longer. Raises CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
     index = read_index(store, group, digest)
     bodies: dict[int, bytes] = {}
     for block in index.blocks:

@@ -1,6 +1,5 @@
 """Opens the configured cache for maintenance: the store itself, with no run around it."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,9 +103,7 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
     def compactor(self, group: Group) -> Compactor:
         """Raises ConfigError without a key that the zone trusts: its HEAD would be refused."""
         require_signing(self.config, group.zone)
-        return Compactor(
-            self.store, group, keys=self.keys, signer=self.signer, seconds=lambda: int(time.time())
-        )
+        return Compactor(self.store, group, keys=self.keys, signer=self.signer)
 
 
 def open_cache_admin(settings: Settings) -> CacheAdmin:
