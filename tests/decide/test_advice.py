@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import measured_cells
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tests.support.models.squeezenet import TASKS
@@ -14,7 +15,6 @@ from tests.support.outcome_parts import outcome
 from tests.support.reports import KINDS, make_report
 from tests.support.tuning_tasks import make_plan, make_task
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -265,23 +265,26 @@ CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not
 def test_a_later_run_goes_on_only_with_what_it_tunes_and_finds(
     mode: Literal["ro", "rw"], skipped: Literal["", "shared"], said: str
 ) -> None:
-    ended = outcome((CUT,), stopped="seconds")
-    task = make_task("a", sides=("head",))
-    task = msgspec.structs.replace(task, key=ended.tasks[0].key)
-    use = CacheUse(location="", zone="main", mode=mode)
-    plan = planned(use, ResolvedTask(task, Miss("absent"), skipped=skipped))
+    ended, plan = cut_short("seconds", mode, skipped)
     steps = next_steps(parts.verdict("pass", 0), [ended], None, [], plan)
     assert [said in step for step in steps] == ([True] if said else [])
 
 
 def test_a_run_that_was_not_asked_to_tune_promises_nothing() -> None:
-    ended = outcome((CUT,), stopped="trials")
-    task = msgspec.structs.replace(make_task("a", sides=("head",)), key=ended.tasks[0].key)
-    use = CacheUse(location="", zone="main", mode="rw")
-    plan = planned(use, ResolvedTask(task, Miss("absent")))
+    ended, plan = cut_short("trials")
     unpaid = msgspec.structs.replace(plan, budget=Budget(seconds=None, trials=0))
     assert next_steps(parts.verdict("pass", 0), [ended], None, [], plan) != ()
     assert next_steps(parts.verdict("pass", 0), [ended], None, [], unpaid) == ()
+
+
+def cut_short(
+    stopped: str, mode: Literal["ro", "rw"] = "rw", skipped: Literal["", "shared"] = ""
+) -> tuple[TuningOutcome, TuningPlan]:
+    """The end of a run before its only task was begun, and its plan."""
+    ended = outcome((CUT,), stopped=stopped)
+    task = msgspec.structs.replace(make_task("a", sides=("head",)), key=ended.tasks[0].key)
+    resolved = ResolvedTask(task, Miss("absent"), skipped=skipped)
+    return ended, planned(CacheUse(location="", zone="main", mode=mode), resolved)
 
 
 def planned(use: CacheUse, *tasks: ResolvedTask) -> TuningPlan:
@@ -392,18 +395,8 @@ def test_what_a_side_was_built_without_is_told_once(
 
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:
     sources: tuple[ScheduleSource, ...] = ("transfer", "prior", "claimed")
-    tasks = [
-        BuiltTask(
-            key=TASKS[n].key,
-            name=f"t{n}",
-            weight=1,
-            source=source,
-            rid="r",
-            ms=None,
-            verified=False,
-        )
-        for n, source in enumerate(sources)
-    ]
+    made = (measured_cells.make_task(source, None, source=source) for source in sources)
+    tasks = [msgspec.structs.replace(task, verified=False) for task in made]
     run = make_run(make_measurement(), make_builds(make_build("a"), make_build("b", tasks=tasks)))
     transferred, claimed = report_of(run).warnings
     assert "1 of 3 kernels runs a schedule of another shape: it was never measured" in transferred

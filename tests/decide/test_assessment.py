@@ -262,9 +262,9 @@ def test_without_a_change_the_interval_stays_as_narrow_as_the_median_is() -> Non
 # What is judged after a pass, and again on a second machine.
 
 
-def quiet_launches(count: int, center: float = 0.0) -> tuple[Launch, ...]:
+def quiet_launches(count: int) -> tuple[Launch, ...]:
     rng = random.Random(4)
-    launches = make_launches([rng.gauss(center, 0.003) for _ in range(count)])
+    launches = make_launches([rng.gauss(0.0, 0.003) for _ in range(count)])
     return tuple(replace(launch, noise=0.001) for launch in launches)
 
 
@@ -277,22 +277,12 @@ def following(
     return after_pass(present(assess(launches, probes, starts, rule)), starts, len(launches), rule)
 
 
-def test_what_is_missing_is_looked_for_in_probes() -> None:
+def test_starts_that_are_missing_and_asked_for_are_looked_for_in_probes() -> None:
     assert following(quiet_launches(4)) == Next(probes=12, starts=(16,))
     assert following(quiet_launches(9)) == Next(probes=7, starts=(16,))
-
-
-def test_many_launches_need_no_probes() -> None:
     assert following(quiet_launches(19)) == Next(starts=(19,))
-
-
-def test_clean_probes_end_it() -> None:
     assert following(quiet_launches(4), quiet_launches(12), (16,)) == Next(starts=(16,))
-
-
-def test_nothing_is_looked_for_where_it_is_switched_off() -> None:
-    off = replace(RULE, rare=0.0)
-    assert following(quiet_launches(4), rule=off) == Next()
+    assert following(quiet_launches(4), rule=replace(RULE, rare=0.0)) == Next()
 
 
 def test_a_slow_start_is_answered_with_launches_of_both_sides() -> None:

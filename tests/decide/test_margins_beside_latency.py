@@ -46,7 +46,7 @@ from tunegate.decide.margins_beside_latency import (
     layers_change,
 )
 from tunegate.decide.sequential import PLANNED, affordable_analyses, is_hopeless
-from tunegate.review.gate_rules import Policies
+from tunegate.review.gate_rules import NO_POLICIES, Policies
 
 EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
 
@@ -162,7 +162,7 @@ def compared(measured: CellMeasurement) -> Comparison:
 
 def test_a_margin_of_energy_that_no_counter_can_tell_is_no_pass() -> None:
     gate = GateConfig(energy_margin_percent=5.0)
-    judged = verdict(make_measurement(SAME), Policies(), gate)
+    judged = verdict(make_measurement(SAME), NO_POLICIES, gate)
     assert judged.status == "invalid-env"
     assert "no counter of it can be read here" in judged.findings[0].reason
     assert "remove gate.energy-margin-percent, which counts once it is" in judged.findings[0].reason
@@ -171,7 +171,7 @@ def test_a_margin_of_energy_that_no_counter_can_tell_is_no_pass() -> None:
 
 def test_energy_is_told_without_a_margin_and_judged_by_none() -> None:
     measured = with_joules(make_measurement(SAME), (1.5, 1.5, 1.51, 1.5))
-    judged = verdict(measured, Policies(), GateConfig())
+    judged = verdict(measured, NO_POLICIES, GateConfig())
     assert judged.status == "pass"
     assert present(judged.findings[0].energy).decision is None
 
@@ -207,7 +207,7 @@ def test_a_layer_that_surely_slows_the_model_fails_by_name(
     slower_ms: Sequence[float], status: str, said: str
 ) -> None:
     gate = GateConfig(layers_margin_percent=0.5)
-    found = verdict(with_layers(make_measurement(SAME_BUT), slower_ms), Policies(), gate)
+    found = verdict(with_layers(make_measurement(SAME_BUT), slower_ms), NO_POLICIES, gate)
     assert found.status == status
     (finding,) = found.findings
     assert said in finding.reason
@@ -220,16 +220,16 @@ SAME_BUT = [0.008, 0.009, 0.007, 0.008]
 
 def test_layers_that_were_not_timed_are_no_pass_and_without_the_key_nothing_is_asked() -> None:
     measured = with_layers(make_measurement(SAME_BUT), (), "no answer in 120 s")
-    assert verdict(measured, Policies(), GateConfig(layers_margin_percent=0.5)).status == (
+    assert verdict(measured, NO_POLICIES, GateConfig(layers_margin_percent=0.5)).status == (
         "inconclusive"
     )
-    assert verdict(measured, Policies(), GateConfig()).status == "pass"
+    assert verdict(measured, NO_POLICIES, GateConfig()).status == "pass"
 
 
 def test_a_change_that_the_rest_of_the_model_regains_is_no_fail() -> None:
     faster = make_measurement([-0.05, -0.051, -0.05, -0.049])
     gate = GateConfig(layers_margin_percent=0.5)
-    assert verdict(with_layers(faster, SLOWER), Policies(), gate).status == "pass"
+    assert verdict(with_layers(faster, SLOWER), NO_POLICIES, gate).status == "pass"
 
 
 def test_a_waiver_of_the_model_covers_its_layers_up_to_the_ceiling() -> None:
@@ -244,9 +244,9 @@ def test_layers_never_turn_a_red_model_green(
     effects: Sequence[float], slower_ms: Sequence[float], margin: float
 ) -> None:
     measured = make_measurement([0.2 + abs(effect) / 10 for effect in effects])
-    alone = verdict(measured, Policies(), GateConfig())
+    alone = verdict(measured, NO_POLICIES, GateConfig())
     gate = GateConfig(layers_margin_percent=margin)
-    both = verdict(with_layers(measured, slower_ms), Policies(), gate)
+    both = verdict(with_layers(measured, slower_ms), NO_POLICIES, gate)
     assert SEVERITY.index(both.status) <= SEVERITY.index(alone.status)
 
 

@@ -25,8 +25,7 @@ NONE = Stalls(
 
 def head_alone(count: int, inferences: int) -> Stalls:
     """So many quartets have a stall of the head, and none of the base."""
-    seen = replace(NONE, head=count, head_worse=count)
-    return replace(seen, inferences=inferences)
+    return replace(NONE, head=count, head_worse=count, inferences=inferences)
 
 
 def blocks(rng: random.Random, rate: float, slow: float, burst: int = 1) -> Blocks:
@@ -145,10 +144,9 @@ def _half(seen: Stalls) -> Stalls:
 
 def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
     """Five quartets against none: one chance in 32."""
-    one = Stalls(times=5.0, base=0, head=3, base_worse=0, head_worse=3, inferences=1200)
-    other = Stalls(times=5.0, base=0, head=2, base_worse=0, head_worse=2, inferences=1200)
     clean = launches(2, base=0.0, head=0.0)
-    some = [replace(x, stalls=(s,)) for x, s in zip(clean, (one, other), strict=True)]
+    seen = (head_alone(3, 1200), head_alone(2, 1200))
+    some = [replace(x, stalls=(s,)) for x, s in zip(clean, seen, strict=True)]
     assert by_all(some).decision == "undecided"
     assert by_all(clean).decision == "pass"
 
@@ -171,20 +169,15 @@ def test_both_sides_of_a_quartet_slowed_by_one_burst_say_nothing() -> None:
 
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_the_chance_is_that_of_a_fair_coin(base_worse: int, head_worse: int) -> None:
-    found = Stalls(
-        times=5.0, base=0, head=0, base_worse=base_worse, head_worse=head_worse, inferences=1
-    )
+    found = replace(NONE, base_worse=base_worse, head_worse=head_worse)
     coins = base_worse + head_worse
     exact = sum(math.comb(coins, heads) for heads in range(head_worse, coins + 1)) / 2**coins
     assert stalls.chance_of(found) == pytest.approx(exact)
 
 
 def test_no_stall_in_4500_inferences_excludes_one_in_1500() -> None:
-    none = Stalls(
-        times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=stalls.WANTED_INFERENCES
-    )
-    assert stalls.one_in(none) == 1500
-    assert stalls.largest_share(replace(none, head=3)) > 3 / stalls.WANTED_INFERENCES
+    assert stalls.one_in(NONE) == 1500
+    assert stalls.largest_share(replace(NONE, head=3)) > 3 / stalls.WANTED_INFERENCES
 
 
 def test_a_launch_of_an_older_measurement_leaves_the_counts_unknown() -> None:
