@@ -97,14 +97,38 @@ def outcome_with(*records: TuningRecord, stopped: Stopped = "finished") -> Tunin
     return make_tuning(task, device=DEVICE)
 
 
-def test_what_this_run_measured_comes_first() -> None:
-    best, sources = best_records(plan_with(ExactHit((SLOW,))), [outcome_with(FAST)], ORIGIN)
-    assert best == {make_key(): (FAST, SLOW)}
-    assert sources == {make_key(): "search"}
-
-
 SOURCE = make_record("another")
-NEAR = TransferHit((SOURCE.key,), 1.0, (SOURCE,))
+FAILURE = make_record(status="wrong", run_nanoseconds=())
+EXACT, NEAR = ExactHit((SLOW,)), TransferHit((SOURCE.key,), 1.0, (SOURCE,))
+NONE, FAILED = Miss("absent"), Miss("absent", (FAILURE,))
+CLAIMS = Claims((FAST,), is_searched=True)
+UNTRIED = [outcome_with(stopped="not-started")]
+Known = tuple[TuningPlan, list[TuningOutcome], tuple[TuningRecord, ...], str]
+KNOWN: dict[str, Known] = {
+    "measured now": (plan_with(EXACT), [outcome_with(FAST)], (FAST, SLOW), "search"),
+    "measured beside a neighbour": (plan_with(NEAR), [outcome_with(SLOW)], (SLOW,), "search"),
+    "what won of a claim": (plan_with(NONE, CLAIMS), [outcome_with(SLOW)], (SLOW,), "search"),
+    "a neighbour": (plan_with(NEAR), [], (SOURCE,), "transfer"),
+    "trusted, and claimed": (plan_with(EXACT, CLAIMS), [], (SLOW,), "exact"),
+    "a neighbour, and claimed": (plan_with(NEAR, CLAIMS), [], (SOURCE,), "transfer"),
+    "claimed alone": (plan_with(NONE, CLAIMS), [], (FAST,), "claimed"),
+    "claimed and untried": (plan_with(NONE, CLAIMS), UNTRIED, (FAST,), "claimed"),
+    "claimed, and failed": (plan_with(NONE, CLAIMS), [outcome_with(stopped="failed")], (), ""),
+    "foreign": (plan_with(NONE), [outcome_with(make_record("other"))], (), ""),
+    "picked": (plan_with(FAILED), [], (FAILURE,), "prior"),
+    "picked, untried": (plan_with(FAILED), UNTRIED, (FAILURE,), "prior"),
+    "shared": (plan_with(FAILED), [outcome_with(stopped="shared")], (FAILURE,), "prior"),
+    "behind": (plan_with(FAILED), [outcome_with(stopped="behind")], (FAILURE,), "prior"),
+    "all failed": (plan_with(NONE), [outcome_with(stopped="failed")], (), ""),
+}
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=list(KNOWN))
+def test_schedules_are_the_best_that_is_known_and_trusted(known: Known) -> None:
+    plan, outcomes, best, source = known
+    found, sources = best_records(plan, outcomes, ORIGIN)
+    assert found == ({make_key(): best} if best else {})
+    assert sources == ({make_key(): source} if source else {})
 
 
 def test_a_record_of_an_older_toolchain_is_marked_where_no_tuning_ran() -> None:
@@ -115,69 +139,7 @@ def test_a_record_of_an_older_toolchain_is_marked_where_no_tuning_ran() -> None:
     assert sources == {make_key(): "older"}
 
 
-def test_a_neighbours_record_is_built_where_nothing_was_measured() -> None:
-    best, sources = best_records(plan_with(NEAR), [], ORIGIN)
-    assert best == {make_key(): (SOURCE,)}
-    assert sources == {make_key(): "transfer"}
-
-
-def test_a_neighbours_record_gives_way_to_anything_that_was_measured() -> None:
-    best, sources = best_records(plan_with(NEAR), [outcome_with(SLOW)], ORIGIN)
-    assert best == {make_key(): (SLOW,)}
-    assert sources == {make_key(): "search"}
-
-
-def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
-    best, _ = best_records(plan_with(Miss("absent")), [outcome_with(make_record("other"))], ORIGIN)
-    assert best == {}
-
-
-CLAIMS = Claims((FAST,), is_searched=True)
-
-
-@pytest.mark.parametrize("lookup", [ExactHit((SLOW,)), NEAR], ids=["exact", "transfer"])
-def test_a_claim_that_nothing_has_measured_never_stands_before_what_is_trusted(
-    lookup: ExactHit | TransferHit,
-) -> None:
-    best, _ = best_records(plan_with(lookup, CLAIMS), [], ORIGIN)
-    assert best == {make_key(): lookup.records}
-
-
-def test_a_claim_is_used_unmeasured_where_trusted_zones_have_nothing() -> None:
-    plan = plan_with(Miss("absent"), CLAIMS)
-    for outcomes in ([], [outcome_with(stopped="not-started")]):
-        best, sources = best_records(plan, outcomes, ORIGIN)
-        assert (best, sources) == ({make_key(): (FAST,)}, {make_key(): "claimed"})
-
-
-def test_a_claim_that_was_tried_here_and_failed_is_out() -> None:
-    best, _ = best_records(
-        plan_with(Miss("absent"), CLAIMS), [outcome_with(stopped="failed")], ORIGIN
-    )
-    assert best == {}
-
-
-def test_only_what_this_run_measured_of_a_claim_counts() -> None:
-    best, sources = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(SLOW)], ORIGIN)
-    assert (best, sources) == ({make_key(): (SLOW,)}, {make_key(): "search"})
-
-
-FAILURE = make_record(status="wrong", run_nanoseconds=())
-
-
-def test_the_prior_picks_for_a_task_that_nothing_was_run_for() -> None:
-    reasons: tuple[Stopped, ...] = ("not-started", "shared", "behind")
-    for outcomes in ([], *([outcome_with(stopped=reason)] for reason in reasons)):
-        best, sources = best_records(plan_with(Miss("absent", (FAILURE,))), outcomes, ORIGIN)
-        assert (best, sources) == ({make_key(): (FAILURE,)}, {make_key(): "prior"})
-
-
-def test_the_prior_has_no_word_where_all_that_was_tried_failed() -> None:
-    _, sources = best_records(plan_with(Miss("absent")), [outcome_with(stopped="failed")], ORIGIN)
-    assert sources == {}
-
-
-@pytest.mark.parametrize("lookup", [Miss("absent", (FAILURE,)), NEAR], ids=["miss", "transfer"])
+@pytest.mark.parametrize("lookup", [FAILED, NEAR], ids=["miss", "transfer"])
 def test_nothing_is_picked_for_models_far_behind_what_ships(lookup: Lookup) -> None:
     planned = plan_with(lookup, skipped="behind")
     for outcomes in ([], [outcome_with(stopped="behind")]):

@@ -151,32 +151,16 @@ def test_without_a_time_it_ships_and_is_not_remembered(tmp_path: Path) -> None:
     )
 
 
-class Kept:
-    def keep(self, chosen: Path, others: object, at: Path) -> str:
-        return ""
-
-    def check(self, at: Path, digest: str) -> None:
-        raise AssertionError
-
-
 @pytest.mark.parametrize("is_crash", [False, True])
 def test_of_a_base_and_beside_a_crash_nothing_is_timed(tmp_path: Path, is_crash: bool) -> None:
     """Another run may have the build that crashed; a base's choice is not remembered."""
     refused: Build = msgspec.structs.replace(REFUSED, crashed=is_crash)
-    with (tmp_path / "log").open("w") as log:
-        (cell,) = choose_runtime(
-            [CellCandidates(cell=CELL, base=(REFUSED, ONLY), head=(refused, ONLY))],
-            benchmarker=ScriptedPairs([]),
-            shipping=Kept(),
-            context=make_context(tmp_path, PlainLog(log), time),
-            seconds=1.0,
-        )
-    assert cell.base is not None
-    assert cell.head is not None
-    assert cell.head.choice is not None
-    assert not present(cell.base.choice).times
-    assert cell.head.choice.is_complete is not is_crash
-    assert bool(cell.head.choice.times) is not is_crash
+    candidates = CellCandidates(cell=CELL, base=(REFUSED, ONLY), head=(refused, ONLY))
+    cell = continued(tmp_path, [], candidates)
+    choice = present(head_of(cell).choice)
+    assert not present(present(cell.base).choice).times
+    assert choice.is_complete is not is_crash
+    assert bool(choice.times) is not is_crash
 
 
 ELECTION = RememberedElection(

@@ -9,6 +9,7 @@ from tests.models.test_export_models import NoValues, source_of
 from tests.plan.shelf import Shelf
 from tests.support import report_parts, tuning_tasks
 from tests.support.measured_cells import MODEL, make_build, make_context, make_version
+from tests.support.present import present
 from tunegate.artifacts import builds
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.inputs import Files, GivenRules, InputRule
@@ -108,12 +109,16 @@ def built(
     return builds.CellBuilds(cell=builds.Cell(model=MODEL, target="cpu"), base=None, head=head)
 
 
+def kept(cell: builds.CellBuilds, first: Tools) -> Shelf:
+    """A shelf with the records of a run that has elected so."""
+    publish_elections(first, plan_of(), (), [cell])
+    records = tuple(cast("Shelf", first.index).records)
+    return Shelf({records[0].key: ExactHit(records)})
+
+
 @pytest.fixture(name="known")
 def _known(tmp_path: Path) -> Shelf:
-    """Returns a shelf with the records of a run that has elected TVM."""
-    shelf = Shelf()
-    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built()])
-    return Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    return kept(built(), tools_with(Shelf(), tmp_path / "first"))
 
 
 def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf) -> None:
@@ -124,9 +129,8 @@ def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf
 
 
 def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path) -> None:
-    shelf, cut = Shelf(), msgspec.structs.replace(CHOICE, is_complete=False, is_cut_short=True)
-    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(cut)])
-    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    cut = msgspec.structs.replace(CHOICE, is_complete=False, is_cut_short=True)
+    index = kept(built(cut), tools_with(Shelf(), tmp_path / "first"))
     (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
     assert (found.winner, found.is_cut_short) == ("tvm", True)
     assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
@@ -142,10 +146,7 @@ def test_one_that_goes_on_does_not_ask_again_who_cannot_ship(tmp_path: Path) -> 
         CHOICE, times=CHOICE.times[:1], refused=refused, is_complete=False, is_cut_short=True
     )
     candidates = (TVM, ONNX, CandidateBuild(runtime="late", title="Late"))
-    shelf = Shelf()
-    tools = tools_with(shelf, tmp_path / "first", candidates=candidates)
-    publish_elections(tools, plan_of(), (), [built(cut)])
-    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    index = kept(built(cut), tools_with(Shelf(), tmp_path / "first", candidates=candidates))
     (found,) = KnownElections(tools_with(index, tmp_path, candidates=candidates))(plan_of())
     assert found.refused == ("onnxruntime",)
     assert [found.leaves_out(each.name) for each in candidates] == [False, True, False]
@@ -155,12 +156,10 @@ def test_one_that_goes_on_does_not_ask_again_who_cannot_ship(tmp_path: Path) -> 
 
 
 def test_how_the_winner_was_built_is_remembered_with_it(tmp_path: Path) -> None:
-    shelf, how = Shelf(), HowBuilt(compiled=(1, 2), kept=(mark_of("a" * 64),))
-    cell = built()
-    assert cell.head is not None
-    cell = msgspec.structs.replace(cell, head=msgspec.structs.replace(cell.head, how=how))
-    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [cell])
-    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    how, cell = HowBuilt(compiled=(1, 2), kept=(mark_of("a" * 64),)), built()
+    head = msgspec.structs.replace(present(cell.head), how=how)
+    cell = msgspec.structs.replace(cell, head=head)
+    index = kept(cell, tools_with(Shelf(), tmp_path / "first"))
     (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
     assert found.how == how
 
@@ -192,21 +191,19 @@ def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf)
     assert KnownElections(tools)(plan_of(lookup=tuning_tasks.exact())) == ()
 
 
-@pytest.mark.parametrize(("kept", "is_known"), [("a", True), ("b", False)])
+@pytest.mark.parametrize(("later", "is_known"), [("a", True), ("b", False)])
 def test_values_of_the_same_name_with_another_content_are_elected_anew(
-    kept: str, tmp_path: Path, *, is_known: bool
+    later: str, tmp_path: Path, *, is_known: bool
 ) -> None:
-    def given(kept: str, workdir: Path) -> ReadValues:
-        file = str(workdir / "inputs" / f"{kept}.npy")
+    def given(name: str, workdir: Path) -> ReadValues:
+        file = str(workdir / "inputs" / f"{name}.npy")
         rule = InputRule(Files((file,), ("in/x.npy",)), "given: in/x.npy")
         return lambda *_: GivenRules({"x": rule}, ())
 
-    shelf, first = Shelf(), tmp_path / "first"
-    tools = tools_with(shelf, first, values=given("a", first))
-    publish_elections(tools, plan_of(), (), [built()])
-    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
-    later = tools_with(index, tmp_path, values=given(kept, tmp_path))
-    assert bool(KnownElections(later)(plan_of())) == is_known
+    first = tmp_path / "first"
+    index = kept(built(), tools_with(Shelf(), first, values=given("a", first)))
+    tools = tools_with(index, tmp_path, values=given(later, tmp_path))
+    assert bool(KnownElections(tools)(plan_of())) == is_known
 
 
 def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: Shelf) -> None:

@@ -150,22 +150,22 @@ def test_a_fail_that_a_waiver_may_cover_is_measured_on(tmp_path: Path) -> None:
         assert (len(cell.launches), len(cell.probes), benchmarker.bench.probed) == expected
 
 
-def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) -> None:
-    choice = RuntimeChoice(times=(CandidateTime(candidate="plain", title="Plain Runtime", ms=2.0),))
-    head = msgspec.structs.replace(make_build("b"), choice=choice)
+@pytest.mark.parametrize(
+    ("is_remembered", "runtime", "reference_ms"),
+    [
+        (False, "tvm", 2.0),
+        (True, "tvm", 2.5),  # measured now: that of another day says nothing beside it
+        (False, "plain", None),  # its own
+    ],
+)
+def test_the_reference_is_what_the_choice_of_a_runtime_measured(
+    tmp_path: Path, is_remembered: bool, runtime: str, reference_ms: float | None
+) -> None:
+    times = (CandidateTime(candidate="plain", title="Plain Runtime", ms=2.0),)
+    choice = RuntimeChoice(times=times, is_remembered=is_remembered)
+    head = msgspec.structs.replace(make_build("b"), choice=choice, runtime=runtime)
     cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
-    assert cell.reference_ms == 2.0
-    remembered = msgspec.structs.replace(choice, is_remembered=True)
-    head = msgspec.structs.replace(head, choice=remembered)
-    cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
-    assert cell.reference_ms == 2.5  # measured now: that of another day says nothing beside it
-
-
-def test_what_runs_under_the_reference_is_its_own(tmp_path: Path) -> None:
-    choice = RuntimeChoice(times=(CandidateTime(candidate="plain", title="Plain Runtime", ms=2.0),))
-    head = msgspec.structs.replace(make_build("b"), choice=choice, runtime="plain")
-    cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
-    assert cell.reference_ms is None
+    assert cell.reference_ms == reference_ms
 
 
 def test_an_unclear_one_goes_on_with_replanned_pairs(tmp_path: Path) -> None:

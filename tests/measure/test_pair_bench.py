@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from tests.measure.onnx_artifact import artifact
 from tests.support.models.unusual import model
 from tests.support.simulated.simulated_gpus import Simulate, gpu
+from tests.support.small_onnx import model_of
 from tests.system.test_energy import zone
 from tunegate.artifacts.inputs import Files, InputRule, Integers, OneOf
 from tunegate.measure import bench_process as process
@@ -44,17 +45,16 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
 def classifier(directory: Path, classes: list[int], output: str = "logits") -> Path:
     """Ten scores from four numbers, in this order of the classes."""
     weights = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)[:, classes]
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], [output])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, 10])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
-    made = ArtifactFile.read(artifact(directory, model, (1, 4)))
-    replace(made, outputs=(ArtifactTensor(output, (1, 10), "float32"),)).write(directory)
-    return directory
+    product = helper.make_node("MatMul", ["x", "w"], [output])
+    made = model_of([product], {"x": [1, 4]}, {output: [1, 10]}, {"w": weights})
+    place = artifact(directory, made, (1, 4))
+    return changed(place, outputs=(ArtifactTensor(output, (1, 10), "float32"),))
+
+
+def changed(place: Path, **fields: object) -> Path:
+    """The artifact there, with these of its file."""
+    replace(ArtifactFile.read(place), **fields).write(place)
+    return place
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,7 @@ def test_a_launch_on_a_gpu_says_how_its_clock_was(
 ) -> None:
     monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
     simulate(gpu("GPU-a", reasons=reasons))
-    on_gpu = tmp_path / "on-gpu"
-    shutil.copytree(small, on_gpu)
-    replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
+    on_gpu = changed(shutil.copytree(small, tmp_path / "on-gpu"), device="cuda")
     launch = FreshProcesses(tmp_path, 1).pair(on_gpu, on_gpu).launch(4)
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
@@ -164,65 +162,61 @@ def test_a_seemingly_slow_start_is_watched_longer(tmp_path: Path, small: Path, l
     assert (by_median.pairs, by_mean.pairs) == (12, 12)
 
 
-def test_both_sides_get_values_that_both_take(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[Start] = []
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Start]]:
+    """Each process that is started, and with what."""
+    found: list[tuple[int, Start]] = []
     original = process.Process.start
 
     def start(self: process.Process, again: Start | None = None) -> float:
-        started.append(again or self._start)
+        found.append((self.pid, again or self._start))
         return original(self, again)
 
     monkeypatch.setattr(process.Process, "start", start)
-    places = []
-    for name, high in (("base", 9), ("head", 4)):
-        places.append(tmp_path / name)
-        shutil.copytree(small, places[-1])
-        artifact = ArtifactFile.read(places[-1])
-        rule = InputRule(Integers(0, high))
-        inputs = tuple(replace(each, rule=rule) for each in artifact.inputs)
-        replace(artifact, inputs=inputs).write(places[-1])
-    FreshProcesses(tmp_path, 1).pair(*places).launch(4)
-    one, other = started
+    return found
+
+
+def test_both_sides_get_values_that_both_take(
+    tmp_path: Path, small: Path, started: list[tuple[int, Start]]
+) -> None:
+    (tensor,) = ArtifactFile.read(small).inputs
+    base, head = (
+        changed(
+            shutil.copytree(small, tmp_path / str(high)),
+            inputs=(replace(tensor, rule=InputRule(Integers(0, high))),),
+        )
+        for high in (9, 4)
+    )
+    FreshProcesses(tmp_path, 1).pair(base, head).launch(4)
+    (_, one), (_, other) = started
     assert one.inputs == other.inputs
     assert {each.rule for each in one.inputs} == {InputRule(Integers(0, 4))}
 
 
 def test_launches_say_which_of_the_cases_they_were_run_on(tmp_path: Path, small: Path) -> None:
-    given = tmp_path / "given"
-    shutil.copytree(small, given)
-    artifact = ArtifactFile.read(given)
-    (tensor,) = artifact.inputs
+    (tensor,) = ArtifactFile.read(small).inputs
     files = tuple(str(tmp_path / f"{number}.npy") for number in range(2))
     for file in files:
         np.save(file, np.ones(tensor.shape, tensor.dtype))
     inputs = (replace(tensor, rule=InputRule(Files(files))),)
-    replace(artifact, inputs=inputs).write(given)
+    given = changed(shutil.copytree(small, tmp_path / "given"), inputs=inputs)
     bench = FreshProcesses(tmp_path, 1).pair(given, given)
     assert {bench.launch(4).case, *(each.case for each in bench.probes(1, NEVER))} == {1, 2}
     assert PairBench(Sides(small, small), tmp_path, 1, Devices(None)).launch(4).case == 0
 
 
 def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, small: Path, started: list[tuple[int, Start]]
 ) -> None:
-    started: list[tuple[int, int]] = []
-    original = process.Process.start
-
-    def start(self: process.Process, again: Start | None = None) -> float:
-        started.append((self.pid, (again or self._start).seed))
-        return original(self, again)
-
     bench = FreshProcesses(tmp_path, 1).pair(small, small)
     bench.launch(4)
-    monkeypatch.setattr(process.Process, "start", start)
+    started.clear()
     assert len(list(bench.probes(5, NEVER))) == 5
     heads, bases = started[0::2], started[1::2]
     assert len({pid for pid, _ in heads}) == 5
     assert len({pid for pid, _ in bases}) == 2
-    assert [seed for _, seed in heads] == [seed for _, seed in bases]
-    assert len({seed for _, seed in heads}) == 5
+    assert [start.seed for _, start in heads] == [start.seed for _, start in bases]
+    assert len({start.seed for _, start in heads}) == 5
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,35 @@ def operator_model(
     return _model(node, feed, constants or {}, outputs, opset)
 
 
+def of_one(
+    operator: str,
+    feed: Arrays,
+    constants: Arrays | None = None,
+    *,
+    outputs: str = "y",
+    opset: int = OPSET,
+    **attributes: object,
+) -> onnx.ModelProto:
+    """A model of one operator that reads what it is fed, and then the constants."""
+    names = [*feed, *(constants or {})]
+    node = helper.make_node(operator, names, outputs.split(), **attributes)  # type: ignore[arg-type]
+    return operator_model(node, feed, constants, opset=opset)
+
+
+def replaced(
+    operator: str,
+    feed: Arrays,
+    constants: Arrays | None = None,
+    *,
+    outputs: str = "y",
+    opset: int = OPSET,
+    **attributes: object,
+) -> list[str]:
+    """The operators in the place of one that reads these, which give the same numbers."""
+    model = of_one(operator, feed, constants, outputs=outputs, opset=opset, **attributes)
+    return rewritten(model, feed)
+
+
 def outputs_of(model: onnx.ModelProto, feed: Arrays) -> Sequence[Any]:
     """Returns ONNX Runtime's outputs without optimizations: some take attributes for granted."""
     return ReferenceSession(model.SerializeToString(), level=NO_OPTIMIZATION).run(feed)

@@ -106,18 +106,14 @@ class HandCounter:
         return None if self.now is None else EnergyReading(self.now, "rapl")
 
 
-def test_only_what_is_used_from_the_beginning_on_counts() -> None:
+@pytest.mark.parametrize(("later", "used"), [(530.0, (30.0, "rapl")), (None, (None, None))])
+def test_what_is_used_from_the_beginning_on_counts_unless_the_counter_falls_silent(
+    later: float | None, used: tuple[float | None, str | None]
+) -> None:
     counter = HandCounter(500.0)
     use = EnergyUse(counter)
-    counter.now = 530.0
-    assert use.total() == (30.0, "rapl")
-
-
-def test_a_counter_that_falls_silent_leaves_the_sum_unknown() -> None:
-    counter = HandCounter()
-    use = EnergyUse(counter)
-    counter.now = None
-    assert use.total() == (None, None)
+    counter.now = later
+    assert use.total() == used
 
 
 # What an earlier run has confirmed is an answer; what it has only measured quickly is a start.
@@ -300,14 +296,8 @@ def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:
 
 
 def test_joules_are_summed_where_all_are_known() -> None:
-    first, second = shard(0), shard(1)
     counted = Cost(seconds=10.0, joules=400.0, energy_source="rapl")
-    told = tally(
-        four_tasks(),
-        [
-            msgspec.structs.replace(first, spent=counted),
-            msgspec.structs.replace(second, spent=counted),
-        ],
-    )
+    of_both = [msgspec.structs.replace(shard(number), spent=counted) for number in (0, 1)]
+    told = tally(four_tasks(), of_both)
     assert (told.joules, told.energy_source) == (800.0, "rapl")
-    assert tally(four_tasks(), [first]).joules is None
+    assert tally(four_tasks(), [shard(0)]).joules is None

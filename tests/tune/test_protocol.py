@@ -105,12 +105,6 @@ def test_the_error_is_the_mean_of_the_relative_differences() -> None:
     assert parallel_measurement.error({0: 10.0, 3: 20.0}, {0: 9.0, 3: 22.0}) == pytest.approx(0.1)
 
 
-def test_a_small_error_corrects_the_others_and_a_large_one_does_not() -> None:
-    assert parallel_measurement.correction(0.1) == pytest.approx(0.9)
-    assert parallel_measurement.correction(0.25) == 1.0
-    assert parallel_measurement.correction(None) == 1.0
-
-
 def test_the_kernel_that_a_child_died_of_is_found_in_its_directory(tmp_path: Path) -> None:
     assert compiler_protocol.running_kernel(tmp_path) == ""
     running = compiler_protocol.RunningKernel(tmp_path)

@@ -1,4 +1,6 @@
+import io
 import math
+import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -16,12 +18,13 @@ from tunegate.artifacts.builds import ErrorEstimate, RefusedCandidate, RuntimeCh
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import ExpectedStep, Shard, StepKind
+from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.artifacts.verdicts import WarmedModel
 from tunegate.config import BudgetConfig, Config, TargetConfig
 from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
+from tunegate.system.progress.shown_progress import PlainLog
 from tunegate.tune.outcomes import known_after, shippings, warmed_models
 from tunegate.tune.refit import adapt, nearest_factors
 from tunegate.tune.revalidation import (
@@ -62,18 +65,6 @@ class Rechecking:
             )
 
 
-class Lines:
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-
-    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
-    def step(self, text: str, kind: StepKind | None = None) -> None:
-        self.steps.append(text)
-
-    def update(self, text: str, seconds_left: float | None = None) -> None: ...
-    def warn(self, text: str) -> None: ...
-
-
 def standing(name: str, target: str) -> Challenge:
     theirs = tuning_tasks.make_record(name, milliseconds=1.0, target=target)
     theirs = replace(theirs, decisions=((3, (1, 1)),))
@@ -93,19 +84,19 @@ def config_of(every: Sequence[Challenge], budget: BudgetConfig) -> Config:
 
 def outcome_of(
     every: Sequence[Challenge], tuner: Rechecking, budget: BudgetConfig = NO_CAP
-) -> tuple[list[RevalidationStatus], list[TuningRecord], Lines]:
-    said, published = Lines(), list[TuningRecord]()
+) -> tuple[list[RevalidationStatus], list[TuningRecord], str]:
+    said, published = io.StringIO(), list[TuningRecord]()
 
     def publish(records: Sequence[TuningRecord]) -> bool:
         published.extend(records)
         return True
 
-    context = make_context(Path(), said, tuner.clock)
+    context = make_context(Path(), PlainLog(said, update_seconds=0.0), tuner.clock)
     results, are_published = revalidate(
         every, MODELS, tuner, config_of(every, budget), context=context, publish=publish
     )
     assert are_published
-    return [result.status for result in results], published, said
+    return [result.status for result in results], published, said.getvalue()
 
 
 def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_order() -> None:
@@ -113,7 +104,7 @@ def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_ord
     tuner = Rechecking()
     results, published, said = outcome_of(every, tuner)
     assert [(shard.target, len(shard.tasks)) for shard in tuner.shards] == [("cpu", 2), ("gpu", 1)]
-    assert said.steps == ["measure: 2 tasks on cpu", "measure: 1 task on gpu"]
+    assert re.findall("measure: .*", said) == ["measure: 2 tasks on cpu", "measure: 1 task on gpu"]
     assert results == ["taken"] * 3
     assert published == [every[at].challengers[0] for at in (0, 2, 1)]
 
@@ -145,7 +136,7 @@ def test_the_winners_of_a_target_are_published_before_the_next_is_measured() -> 
         return next(answers)
 
     every = [standing("a", "cpu"), standing("b", "gpu"), standing("c", "cpu")]
-    context = make_context(Path(), Lines(), clock)
+    context = make_context(Path(), PlainLog(io.StringIO()), clock)
     tuner = Rechecking(clock)
     config = config_of(every, NO_CAP)
     found = revalidate(every, MODELS, tuner, config, context=context, publish=publish)

@@ -49,6 +49,10 @@ def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
     return tuple(files), workloads
 
 
+def opening(models: tuple[ModelFile, ...], directory: Path) -> OpenModels:
+    return OpenModels(models=models, target=TARGET, directory=str(directory), seed=1)
+
+
 def received(found: Searchers, wanted: int) -> Iterator[Proposed]:
     deadline = time.monotonic() + 90
     while wanted and time.monotonic() < deadline:
@@ -61,22 +65,25 @@ def received(found: Searchers, wanted: int) -> Iterator[Proposed]:
             yield proposed
 
 
+def wait(found: Searchers, until: Callable[[], bool]) -> None:
+    while not until():
+        assert found.receive() == []
+        time.sleep(0.05)
+
+
 def test_two_children_search_two_tasks_at_the_same_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(searchers._WORKERS_OF_ONE, "llvm", 1)
     monkeypatch.setattr(searchers, "usable_cores", lambda: 2)
     models, workloads = two_models(tmp_path)
-    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
     described: dict[str, Mapping[str, Sketch]] = {}
     program = SearchProgram(PROGRAMS.searcher, described.__setitem__)
-    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
+    with closing(Searchers(opening(models, tmp_path), workloads, 2, tmp_path, program)) as found:
         assert len(found.children) == 2
         first, second = workloads
         assert not found.is_idle(first)  # it opens the models
-        while not found.are_idle:
-            assert found.receive() == []
-            time.sleep(0.05)
+        wait(found, lambda: found.are_idle)
         assert found.target_json
         # Each has prepared the models for itself: none reads what another has half written.
         prepared = sorted(p.relative_to(tmp_path).parts[0] for p in tmp_path.rglob("model-0"))
@@ -94,18 +101,13 @@ def test_two_children_search_two_tasks_at_the_same_time(
 
 def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(tmp_path: Path) -> None:
     models, workloads = two_models(tmp_path)
-    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
     program = SearchProgram(PROGRAMS.searcher)
-    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
-        while not found.are_idle:
-            assert found.receive() == []
-            time.sleep(0.05)
+    with closing(Searchers(opening(models, tmp_path), workloads, 2, tmp_path, program)) as found:
+        wait(found, lambda: found.are_idle)
         found.grow(5)  # there are two tasks
         assert len(found.children) == 2
         assert found.are_idle  # nobody waits for one that is still to join
-        while not all(child.is_idle for child in found.children):
-            assert found.receive() == []
-            time.sleep(0.05)
+        wait(found, lambda: all(child.is_idle for child in found.children))
         found.receive()
         first, second = workloads
         found.propose(Propose(workload=first, count=1))
@@ -117,6 +119,13 @@ def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(tmp_
 # The search goes on after a kill, whenever it comes; what never starts ends the run.
 
 PLENTY = MemoryLimit(8 * 2**30)
+
+
+def child_of(
+    models: tuple[ModelFile, ...], directory: Path, program: str = PROGRAMS.searcher
+) -> closing[SearchChild]:
+    request = opening(models, directory)
+    return closing(SearchChild(request, directory / "log", SearchProgram(program), PLENTY))
 
 
 def kill(child: SearchChild) -> None:
@@ -138,10 +147,7 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
     tmp_path: Path,
 ) -> None:
     models, (workload, _) = two_models(tmp_path)
-    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(
-        SearchChild(request, tmp_path / "log", SearchProgram(PROGRAMS.searcher), PLENTY)
-    ) as child:
+    with child_of(models, tmp_path) as child:
         kill(child)
         first = child.pid
         search_child_received(child, lambda: child.is_idle)
@@ -161,9 +167,7 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
         assert [c.number for c in proposed.candidates] == [2_000_001, 2_000_002]
         child.propose(Propose(workload=workload, count=1))
         kill(child)
-        (given_up,) = search_child_received(
-            child, lambda: False
-        )  # the second one that died of this task
+        (given_up,) = search_child_received(child, lambda: False)  # the second that died of it
         assert given_up.exhausted
         search_child_received(child, lambda: child.is_idle)
         kill(child)
@@ -173,16 +177,9 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
 
 def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
     model = save(conv_model(), tmp_path / "m.onnx")
-    request = OpenModels(
-        models=(ModelFile(file=str(model), path="m.onnx", shapes={}),),
-        target=TARGET,
-        directory=str(tmp_path),
-        seed=1,
-    )
+    models = (ModelFile(file=str(model), path="m.onnx", shapes={}),)
     with (
-        closing(
-            SearchChild(request, tmp_path / "log", SearchProgram("no.such.module"), PLENTY)
-        ) as child,
+        child_of(models, tmp_path, "no.such.module") as child,
         pytest.raises(EnvironmentUnfitError, match=r"exited with 1 .*No module named 'no'"),
     ):
         search_child_received(child, lambda: False)
@@ -191,10 +188,7 @@ def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
 def test_opening_may_outlast_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tunegate.tune.searchers._LIMIT_SECONDS", 0.1)
     models, _ = two_models(tmp_path)
-    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(
-        SearchChild(request, tmp_path / "log", SearchProgram(PROGRAMS.searcher), PLENTY)
-    ) as child:
+    with child_of(models, tmp_path) as child:
         first = child.pid
         os.kill(first, signal.SIGSTOP)
         time.sleep(0.2)

@@ -178,22 +178,17 @@ def test_the_order_of_the_block_with_the_most_loops_counts() -> None:
 
 
 TEMPLATE = "t"
-SAMPLING = {
-    TEMPLATE: (
-        SamplingInstruction(
-            index=3, kind="perfect-tile", n=4, max_innermost=64, extent=4096, candidates=0
-        ),
-        SamplingInstruction(
-            index=5, kind="perfect-tile", n=4, max_innermost=64, extent=4096, candidates=0
-        ),
-        SamplingInstruction(
-            index=7, kind="perfect-tile", n=2, max_innermost=64, extent=4096, candidates=0
-        ),
-        SamplingInstruction(
-            index=9, kind="categorical", n=1, max_innermost=0, extent=None, candidates=4
-        ),
+Templates = dict[str, tuple[SamplingInstruction, ...]]
+
+
+def tile(index: int, extent: int, n: int = 4, innermost: int = 64) -> SamplingInstruction:
+    return SamplingInstruction(
+        index=index, kind="perfect-tile", n=n, max_innermost=innermost, extent=extent
     )
-}
+
+
+CHOICE = SamplingInstruction(index=9, kind="categorical", candidates=4)
+SAMPLING: Templates = {TEMPLATE: (tile(3, 4096), tile(5, 4096), tile(7, 4096, n=2), CHOICE)}
 
 
 def pools(kind: str = "llvm") -> SamplePools:
@@ -235,15 +230,6 @@ def test_what_was_seen_is_not_bred_again() -> None:
 
 
 # Samples are always legal, new, and come from what is good.
-
-Templates = dict[str, tuple[SamplingInstruction, ...]]
-
-
-def tile(index: int, extent: int, n: int = 4, innermost: int = 64) -> SamplingInstruction:
-    return SamplingInstruction(
-        index=index, kind="perfect-tile", n=n, max_innermost=innermost, extent=extent
-    )
-
 
 TEMPLATES: Templates = {
     "a": (

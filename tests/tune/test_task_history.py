@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+
+import pytest
 from msgspec.structs import replace
 
 from tests.support import tuning_tasks
@@ -47,8 +50,7 @@ def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> No
     task.note_batch(5, 1.0)
     again = task.finalists()
     assert [each.number for each in again] == [1, 2, 0]
-    for each, nanoseconds in zip(again, (1300, 1250, 1200), strict=True):
-        task.confirm(each, timed(each.number, nanoseconds), 6)
+    confirm(task, again, 0.0013, 0.00125, 0.0012)
     found = task.outcome("budget")
     assert (found.source, found.before_ms, found.best_ms) == ("default", 0.0012, 0.0012)
 
@@ -60,8 +62,7 @@ def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> No
     task.note_batch(128, 1.0)
     assert [each.number for each in task.finalists()] == [1, 2, 3, 4]
     assert task.ties() == []
-    for each, nanoseconds in zip(task.finalists(), (1400, 1200, 1190, 1210), strict=True):
-        task.confirm(each, timed(each.number, nanoseconds), 6)
+    confirm(task, task.finalists(), 0.0014, 0.0012, 0.00119, 0.00121)
     assert [each.number for each in task.ties()] == [3, 2, 4]
 
 
@@ -127,6 +128,11 @@ def timed_ms(number: int, milliseconds: float) -> Measured:
     return timed(number, round(milliseconds * 1e6))
 
 
+def confirm(task: TaskHistory, pair: Sequence[Candidate], *milliseconds: float) -> None:
+    for each, ms in zip(pair, milliseconds, strict=True):
+        task.confirm(each, timed_ms(each.number, ms), 6)
+
+
 def look(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
     """Both after a look."""
     pair = [
@@ -141,8 +147,7 @@ def look(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candid
 
 def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    for each, ms in zip(look(task, 1.0, 0.9), (1.0, 3.0), strict=True):
-        task.confirm(each, timed_ms(each.number, ms), 6)
+    confirm(task, look(task, 1.0, 0.9), 1.0, 3.0)
     found = task.outcome("finished")
     assert (found.source, found.best_ms) == ("exact", 1.0)
     assert schedule_of(found.records[0]) == schedule_of(TRUSTED)
@@ -150,8 +155,7 @@ def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
 
 def test_a_claim_that_is_faster_here_is_used() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    for each, ms in zip(look(task, 1.0, 0.5), (1.0, 0.5), strict=True):
-        task.confirm(each, timed_ms(each.number, ms), 6)
+    confirm(task, look(task, 1.0, 0.5), 1.0, 0.5)
     assert task.outcome("finished").source == "own-zone"
 
 
@@ -189,27 +193,20 @@ def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
     assert contested(records.ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
 
 
-def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
-    for number in range(10, 10 + count):
+@pytest.mark.parametrize(
+    ("claimed_ms", "samples", "is_ended"),
+    [(0.5, MIN_SAMPLES_BESIDE - 1, False), (0.5, MIN_SAMPLES_BESIDE, True), (3.0, 99, False)],
+)
+def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses(
+    claimed_ms: float, samples: int, is_ended: bool
+) -> None:
+    task = contested(records.Miss("absent"), ("base", "head"), trials=100)
+    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, claimed_ms), 5)
+    for number in range(10, 10 + samples):
         sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
-        task.enter(sample, timed_ms(number, milliseconds), 5)
-    task.note_batch(count, 1.0)
-
-
-def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
-    task = contested(records.Miss("absent"), ("base", "head"), trials=100)
-    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
-    searched(task, MIN_SAMPLES_BESIDE - 1, 1.0)
-    assert not task.exhausted
-    searched(task, 1, 1.0)
-    assert task.exhausted
-
-
-def test_a_claim_that_samples_beat_ends_nothing() -> None:
-    task = contested(records.Miss("absent"), ("base", "head"), trials=100)
-    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
-    searched(task, 4 * MIN_SAMPLES_BESIDE, 1.0)
-    assert not task.exhausted
+        task.enter(sample, timed_ms(number, 1.0), 5)
+    task.note_batch(samples, 1.0)
+    assert task.exhausted == is_ended
 
 
 def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> None:
@@ -264,12 +261,9 @@ TASKS = [tuning_tasks.make_task("conv"), tuning_tasks.make_task("dense")]
 
 
 def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
-    before = tuning_tasks.make_resolution(
-        TASKS, [tuning_tasks.exact("conv"), records.Miss("absent")]
-    ).tasks
-    after = tuning_tasks.make_resolution(
-        TASKS, [tuning_tasks.exact("conv"), tuning_tasks.exact("dense")]
-    ).tasks
+    conv, dense = tuning_tasks.exact("conv"), tuning_tasks.exact("dense")
+    before = tuning_tasks.make_resolution(TASKS, [conv, records.Miss("absent")]).tasks
+    after = tuning_tasks.make_resolution(TASKS, [conv, dense]).tasks
     tuned = tuning_tasks.make_outcome("dense", records=(tuning_tasks.make_record("dense"),))
     found = known_schedules(before, [tuning_tasks.make_tuning(tuned, stopped="trials")])
     assert found == known_schedules(after)

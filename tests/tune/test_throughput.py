@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.tuning_tasks import exact, make_task, transfer
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
@@ -318,17 +319,9 @@ def test_a_measured_time_is_believed_over_a_guess() -> None:
 
 def test_a_task_counts_once_for_base_and_head_and_again_for_each_model() -> None:
     uses = [("a", "base", 3), ("a", "head", 2), ("b", "head", 1), ("b", "head", 1)]
-    task = make_task()
-    shared = type(task)(
-        key=task.key,
-        shape=task.shape,
-        target="cpu",
-        operator="conv2d",
-        dtype="float32",
-        flops=1.0,
-        uses=tuple(
-            TaskUse(model=model, side=side, weight=weight, name="n")  # type: ignore[arg-type]  # rows
-            for model, side, weight in uses
-        ),
+    made = (
+        TaskUse(model=model, side=side, weight=weight, name="n")  # type: ignore[arg-type]  # rows
+        for model, side, weight in uses
     )
+    shared = replace(make_task(), uses=tuple(made))
     assert expected_time.weight_of(shared) == 5

@@ -311,8 +311,7 @@ def test_integers_are_zero_because_they_may_be_indices() -> None:
 def test_a_kernel_computes_into_its_last_argument() -> None:
     x = te.placeholder((4, 8), name="x")
     main = te.create_prim_func([x, te.compute((4, 8), lambda i, j: x[i, j] + 1.0)])
-    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
-    kernel = built_kernel(tvm.IRModule({"main": main}), target)
+    kernel = built_kernel(tvm.IRModule({"main": main}), ONE_THREAD)
     value = np.random.default_rng(1).standard_normal((4, 8)).astype("float32")
     given = [tvm.runtime.tensor(value), tvm.runtime.tensor(np.zeros_like(value))]
     kernel.function["main"](*kernel.arguments(given))
@@ -322,30 +321,24 @@ def test_a_kernel_computes_into_its_last_argument() -> None:
 # What is slower kernel by kernel is dropped where the model as a whole is no faster with it.
 
 
-@pytest.fixture(scope="module")
-def single_kernel_workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    return Workshop(tmp_path_factory.mktemp("trial"))
-
-
+@pytest.mark.usefixtures("_reopened")
 def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_it(
-    single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build in another precision keeps it, too."""
     monkeypatch.setattr(build_model, "slower_in_model", all_slower)
     monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: True)
-    for name in ("first", "again"):
-        built = single_kernel_workshop.build(name, single_kernel_workshop.record(), source="search")
+    for name in ("whole", "whole-again"):
+        built = workshop.build(name, workshop.record(), source="search")
         assert (built.dropped, source_of(built)) == ((), "search")
-        assert ArtifactFile.read(single_kernel_workshop.directory / name).key == built.key
+        assert ArtifactFile.read(workshop.directory / name).key == built.key
 
 
-@pytest.mark.usefixtures("naive")
-def test_of_two_builds_the_faster_one_is_told(single_kernel_workshop: Workshop) -> None:
-    single_kernel_workshop.build("plain")
-    single_kernel_workshop.build("fast", single_kernel_workshop.record())
-    fast, plain = (
-        single_kernel_workshop.directory / name / "model.so" for name in ("fast", "plain")
-    )
+@pytest.mark.usefixtures("_reopened", "naive")
+def test_of_two_builds_the_faster_one_is_told(workshop: Workshop) -> None:
+    workshop.build("slow")
+    workshop.build("fast", workshop.record())
+    fast, plain = (workshop.directory / name / "model.so" for name in ("fast", "slow"))
     inputs = ArtifactFile.read(plain.parent).inputs
 
     def is_faster(one: Path, other: Path) -> bool:
@@ -357,7 +350,7 @@ def test_of_two_builds_the_faster_one_is_told(single_kernel_workshop: Workshop) 
 
 # A kernel is compiled once, and a library of such kernels computes what TVM's own does.
 
-SINGLE_KERNEL_TARGET: Any = tvm_target(TargetConfig(name="cpu", threads=1)).target
+ONE_THREAD: Any = tvm_target(TARGET).target
 OTHER: Any = tvm_target(TargetConfig(name="cpu", threads=1, cpu="haswell")).target
 
 
@@ -366,7 +359,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
     place = tmp_path_factory.mktemp("model")
     file = save(chain_model(layers=2, width=16), place / "m.onnx")
     prepared = prepare(file, shapes={}, into=place / "p", path="m.onnx")
-    return import_in_layout(prepared, SINGLE_KERNEL_TARGET, "m.onnx", ("nhwc",))
+    return import_in_layout(prepared, ONE_THREAD, "m.onnx", ("nhwc",))
 
 
 def outputs(executable: Any, files: Any, place: Path) -> Any:
@@ -379,22 +372,22 @@ def outputs(executable: Any, files: Any, place: Path) -> Any:
 def test_a_library_of_kernels_computes_what_the_whole_does_and_compiles_each_once(
     module: Any, tmp_path: Path
 ) -> None:
-    with SINGLE_KERNEL_TARGET, tvm.transform.PassContext(opt_level=3):
-        whole = relax.build(module, target=SINGLE_KERNEL_TARGET)
+    with ONE_THREAD, tvm.transform.PassContext(opt_level=3):
+        whole = relax.build(module, target=ONE_THREAD)
     objects = KernelObjects()
-    executable, files = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "k")
+    executable, files = objects.executable(module, ONE_THREAD, {}, tmp_path / "k")
     expected = outputs(whole, [], tmp_path / "whole.so")
     np.testing.assert_array_equal(outputs(executable, files, tmp_path / "kernels.so"), expected)
-    _, again = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "later")
+    _, again = objects.executable(module, ONE_THREAD, {}, tmp_path / "later")
     assert again == files
     assert not (tmp_path / "later").exists()
 
 
 def test_a_kernel_of_another_target_is_new_and_the_rest_stay(module: Any, tmp_path: Path) -> None:
     objects = KernelObjects()
-    _, files = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path)
+    _, files = objects.executable(module, ONE_THREAD, {}, tmp_path)
     kernel = next(v.name_hint for v in module.functions if v.name_hint != "main")
-    _, others = objects.executable(module, SINGLE_KERNEL_TARGET, {kernel: OTHER}, tmp_path)
+    _, others = objects.executable(module, ONE_THREAD, {kernel: OTHER}, tmp_path)
     assert len({*others} - {*files}) == 1
     assert len({*others} & {*files}) == len(files) - 1
 
@@ -429,8 +422,8 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
     model.graph.initializer.append(weights)
     file = save(model, tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    module = import_in_layout(prepared, SINGLE_KERNEL_TARGET, "m.onnx", ("nhwc",))
-    executable, files = KernelObjects().executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "k")
+    module = import_in_layout(prepared, ONE_THREAD, "m.onnx", ("nhwc",))
+    executable, files = KernelObjects().executable(module, ONE_THREAD, {}, tmp_path / "k")
     executable.export_library(str(tmp_path / "m.so"), addons=[str(each) for each in files])
     ran: list[str] = []
     machine = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "m.so")), tvm.cpu())
@@ -457,8 +450,7 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
 
 def open_at(model: onnx.ModelProto, place: Path) -> OpenModel:
     prepared = prepare(save(model, place / "m.onnx"), shapes={}, into=place / "p", path="m.onnx")
-    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
-    return open_model(prepared, target, "m.onnx", layouts=("nhwc", "nchw"))
+    return open_model(prepared, ONE_THREAD, "m.onnx", layouts=("nhwc", "nchw"))
 
 
 def test_its_kernels_are_found(tmp_path: Path) -> None:

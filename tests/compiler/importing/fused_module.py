@@ -1,9 +1,11 @@
 """A model as the compiler has it before it schedules anything."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
+from tvm import relax
 
 from tests.support.small_onnx import save
 from tunegate.compiler.importing.import_onnx import import_operators, legalize_and_fuse
@@ -19,3 +21,13 @@ def fused_module(
     return legalize_and_fuse(
         import_operators(prepared, "m.onnx"), target, channels_last=channels_last
     )
+
+
+def one_call(call: Any, inputs: Sequence[Any] = ()) -> Any:
+    """A module whose function of these inputs returns the call."""
+    builder = relax.BlockBuilder()
+    with builder.function("main", list(inputs)):
+        with builder.dataflow():
+            output = builder.emit_output(builder.emit(call))
+        builder.emit_func_output(output)
+    return builder.finalize()

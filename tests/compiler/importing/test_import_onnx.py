@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from tvm import relax
 
-from tests.compiler.importing.fused_module import fused_module
-from tests.support.operator_models import operator_model, outputs_of, rewritten
+from tests.compiler.importing.fused_module import fused_module, one_call
+from tests.support.operator_models import of_one, operator_model, outputs_of, replaced, rewritten
 from tests.support.small_onnx import (
     chain_model,
     conv_model,
@@ -63,10 +63,9 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
 
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
 def test_a_pooling_of_less_than_its_window_is_refused(operator: str) -> None:
-    node = make_node(operator, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2])
     feed = {"x": np.zeros((1, 1, 4, 2), np.float32)}
     with pytest.raises(NodeError, match="its window is larger than its image"):
-        import_model(operator_model(node, feed))
+        import_model(of_one(operator, feed, kernel_shape=[3, 3], strides=[2, 2]))
 
 
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
@@ -75,8 +74,7 @@ def test_windows_whose_pads_onnx_runtime_finds_otherwise_are_refused(operator: s
     size: dict[str, Any] = {"kernel_shape": [3]}
     outputs = ["y", ""][: 1 + (operator == "MaxPool")]  # nobody asks for positions
     assert import_model(operator_model(make_node(operator, ["x"], outputs, **size), feed))
-    wide = make_node(operator, ["x"], ["y"], dilations=[2], auto_pad="SAME_UPPER", **size)
-    model = operator_model(wide, feed)
+    model = of_one(operator, feed, dilations=[2], auto_pad="SAME_UPPER", **size)
     assert outputs_of(model, feed)[0].shape == (1, 1, 6)  # ONNX has 8, a window for each stride
     with pytest.raises(NodeError, match="ONNX Runtime leaves its dilations out of the pads"):
         import_model(model)
@@ -125,7 +123,7 @@ DATA = np.random.default_rng(0).standard_normal((2, 1, 6)).astype(np.float32)
 )
 def test_the_extents_take_the_place_of_the_operand(operator: str, operand: list[int]) -> None:
     feed = {"x": DATA, "s": np.array(operand, np.int64)}
-    model = operator_model(make_node(operator, ["x", "s"], ["y"]), feed)
+    model = of_one(operator, feed)
     rewritten(model, feed)
     view = GraphView(importable(model))
     assert all(view.constant(n.input[1]) is not None for n in importable(model).graph.node)
@@ -133,23 +131,24 @@ def test_the_extents_take_the_place_of_the_operand(operator: str, operand: list[
 
 def test_a_shape_with_a_zero_is_taken_by_the_letter() -> None:
     feed = {"x": np.zeros((0, 4), np.float32), "s": np.array([2, 0], np.int64)}
-    node = make_node("Reshape", ["x", "s"], ["y"], allowzero=1)
-    rewritten(operator_model(node, feed), feed)
+    replaced("Reshape", feed, allowzero=1)
 
 
 def test_parts_and_best_places_are_counted_in_the_result() -> None:
     feed = {"x": DATA, "s": np.array([1, 5], np.int64)}
-    split = operator_model(make_node("Split", ["x", "s"], ["y", "z"], axis=2), feed)
+    split = of_one("Split", feed, outputs="y z", axis=2)
     rewritten(split, feed)
     feed = {"x": DATA, "k": np.array([4], np.int64)}
-    rewritten(operator_model(make_node("TopK", ["x", "k"], ["y", "z"]), feed), feed)
+    replaced("TopK", feed, outputs="y z")
 
 
 def test_a_constant_of_a_shape_fills_it() -> None:
     feed = {"s": np.array([2, 3], np.int64)}
     value = numpy_helper.from_array(np.array([7], np.int32))
-    node = make_node("ConstantOfShape", ["s"], ["y"], value=value)
-    assert (outputs_of(importable(operator_model(node, feed)), feed)[0] == np.full((2, 3), 7)).all()
+    assert (
+        outputs_of(importable(of_one("ConstantOfShape", feed, value=value)), feed)[0]
+        == np.full((2, 3), 7)
+    ).all()
 
 
 @pytest.mark.parametrize("size", [[2, 3, 4, 5], [2, 3, 2, 4, 5]])
@@ -157,7 +156,7 @@ def test_a_grid_has_the_extents_of_its_result(size: list[int]) -> None:
     rank = len(size) - 2
     theta = np.random.default_rng(0).standard_normal((2, rank, rank + 1)).astype(np.float32)
     feed = {"t": theta, "s": np.array(size, np.int64)}
-    rewritten(operator_model(make_node("AffineGrid", ["t", "s"], ["y"]), feed), feed)
+    replaced("AffineGrid", feed)
 
 
 # Operators in TVM's own words, compiled, beside ONNX Runtime.
@@ -257,15 +256,10 @@ def test_an_operator_without_code_in_its_layout_is_named(layout: str, obstacle: 
 
 def _transposed(layout: str) -> Any:
     shape = (1, 4, 8, 8) if layout == "NCHW" else (1, 8, 8, 4)
-    builder = relax.BlockBuilder()
     image = relax.Var("x", relax.TensorType(shape, "float32"))
     weight = relax.Var("w", relax.TensorType((4, 2, 2, 2), "float32"))
-    with builder.function("main", [image, weight]):
-        with builder.dataflow():
-            call = relax.op.nn.conv2d_transpose(image, weight, strides=(2, 2), data_layout=layout)
-            output = builder.emit_output(call)
-        builder.emit_func_output(output)
-    return builder.finalize()
+    call = relax.op.nn.conv2d_transpose(image, weight, strides=(2, 2), data_layout=layout)
+    return one_call(call, (image, weight))
 
 
 # What rules know of a graph.
@@ -280,7 +274,7 @@ def test_types_are_known_where_all_extents_are() -> None:
 
 
 def test_constants_are_initializers_and_constant_nodes() -> None:
-    model = operator_model(make_node("Constant", [], ["y"], value_ints=[1, 2]), {})
+    model = of_one("Constant", {}, value_ints=[1, 2])
     constant = GraphView(model).constant("y")
     assert constant is not None
     assert constant.tolist() == [1, 2]
@@ -320,6 +314,7 @@ def _only_first_refused() -> Callable[..., str]:
 
 # A refusal says the operator, its node, and what is missing.
 
+UNSUPPORTED = "is not supported by the compiler"
 NODE = make_node("Attention", ["q", "w"], ["y"], name="block/attention")
 
 
@@ -328,32 +323,17 @@ NODE = make_node("Attention", ["q", "w"], ["y"], name="block/attention")
     [
         (KeyError("w"), "reads w, which the compiler's importer does not know there"),
         (KeyError("num_heads"), "has no num_heads, which the compiler's importer asks for"),
-        (
-            AssertionError(),
-            "is not supported by the compiler with these inputs and attributes: q, w",
-        ),
-        (
-            ValueError("the LHS lv19 has shape R.shape([2, 3])"),
-            "is not supported by the compiler with these inputs and attributes: q, w",
-        ),
-        (
-            ValueError("first\n  rank 5 is one too many."),
-            "is not supported by the compiler (rank 5 is one too many)",
-        ),
+        (AssertionError(), f"{UNSUPPORTED} with these inputs and attributes: q, w"),
+        (ValueError("the LHS lv19 has shape R.shape([2, 3])"), f"{UNSUPPORTED} with these inputs"),
+        (ValueError("first\n  rank 5 is one too many."), f"{UNSUPPORTED} (rank 5 is one too many)"),
         (
             ValueError('Cannot parse attribute: \nname: "axes"\ntype: INTS\n\n.'),
-            'is not supported by the compiler (Cannot parse attribute: name: "axes"',
+            f'{UNSUPPORTED} (Cannot parse attribute: name: "axes"',
         ),
-        (
-            NotImplementedError("Only const k is not supported"),
-            "is not supported by the compiler (Only const k is not supported)",
-        ),
-        (
-            TypeError("'int' object is not iterable"),
-            "is not supported by the compiler with these inputs and attributes: q, w",
-        ),
-        (UnsupportedModelError(), "is not supported by the compiler"),
-        (UnsupportedModelError("its k is an input"), "is not supported by the compiler: its k"),
+        (NotImplementedError("Only const k"), f"{UNSUPPORTED} (Only const k)"),
+        (TypeError("'int' object is not iterable"), f"{UNSUPPORTED} with these inputs and"),
+        (UnsupportedModelError(), UNSUPPORTED),
+        (UnsupportedModelError("its k is an input"), f"{UNSUPPORTED}: its k"),
     ],
 )
 def test_what_a_converter_raises_becomes_a_sentence(error: Exception, said: str) -> None:
@@ -399,8 +379,7 @@ def test_the_length_of_a_split_is_known() -> None:
 def test_a_vector_with_a_zero_point_is_multiplied(a: Any, b: Any) -> None:
     feed: dict[str, Any] = {"a": np.ones(a, np.uint8), "b": np.full(b, 3, np.uint8)}
     zero = {"z": np.array([1], np.uint8), "w": np.array([2], np.uint8)}
-    node = make_node("MatMulInteger", ["a", "b", "z", "w"], ["y"])
-    model = operator_model(node, feed, zero)
+    model = of_one("MatMulInteger", feed, zero)
     rewritten(model, feed)
     shape = import_model(importable(model))["main"].ret_ty.shape
     assert [int(extent) for extent in shape] == list(np.matmul(np.ones(a), np.ones(b)).shape)
@@ -428,8 +407,7 @@ def test_a_body_may_call_its_own_values_as_the_graph_calls_others() -> None:
 
 def test_one_axis_may_be_a_scalar() -> None:
     feed = {"x": DATA}
-    node = make_node("Unsqueeze", ["x", "axis"], ["y"])
-    model = operator_model(node, feed, {"axis": np.array(1, np.int64)})
+    model = of_one("Unsqueeze", feed, {"axis": np.array(1, np.int64)})
     rewritten(model, feed)
     assert import_model(importable(model))
 
@@ -471,8 +449,7 @@ def test_a_sequence_has_parts_of_its_size_and_the_rest() -> None:
 
 
 def test_a_scale_of_zero_is_refused() -> None:
-    node = make_node("QuantizeLinear", ["x", "s"], ["y"])
-    model = operator_model(node, {"x": np.ones(2, np.float32)}, {"s": np.float32(0)})
+    model = of_one("QuantizeLinear", {"x": np.ones(2, np.float32)}, {"s": np.float32(0)})
     with pytest.raises(NodeError, match=r"QuantizeLinear .*its scale is 0"):
         importable(model)
 

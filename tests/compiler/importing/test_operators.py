@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 from tvm.relax.frontend.onnx import from_onnx
 
-from tests.support.operator_models import operator_model, outputs_of, rewritten
+from tests.support.operator_models import of_one, operator_model, outputs_of, replaced, rewritten
 from tests.support.present import present
 from tests.support.small_onnx import one_node_model
 from tunegate.compiler.importing.graph_view import Replacement, attribute
@@ -52,15 +52,14 @@ def test_a_clip_comes_first() -> None:
 )
 def test_powers_of_whole_numbers_are_exact(base: str, exponent: str) -> None:
     feed = {"x": np.array([-3, 2, 0, 7], base), "p": np.array([3, 10, 0, 2], exponent)}
-    rewritten(operator_model(helper.make_node("Pow", ["x", "p"], ["y"]), feed), feed)
+    replaced("Pow", feed)
 
 
 @pytest.mark.parametrize("exponent", [np.array(2), np.array([[3]]), np.array(3, np.float32)])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_a_constant_square_or_cube_keeps_each_digit(kind: str, exponent: Any) -> None:
     feed = {"x": np.array([579266, -513459, 208065], kind)}
-    node = helper.make_node("Pow", ["x", "p"], ["y"])
-    model = operator_model(node, feed, {"p": exponent})
+    model = of_one("Pow", feed, {"p": exponent})
     (ours,), (theirs,) = outputs_of(importable(model), feed), outputs_of(model, feed)
     assert np.array_equal(ours, theirs)
 
@@ -68,18 +67,17 @@ def test_a_constant_square_or_cube_keeps_each_digit(kind: str, exponent: Any) ->
 def test_a_celu_of_a_number_is_a_number_and_a_constant_is_a_tensor() -> None:
     """ONNX's definition makes a list of it, and TVM reads no other constants."""
     x = {"x": np.array(-0.5, np.float32)}
-    unit = operator_model(helper.make_node("Celu", ["x"], ["y"], alpha=2.0), x)
+    unit = of_one("Celu", x, alpha=2.0)
     (ours,), (theirs,) = outputs_of(importable(unit), x), outputs_of(unit, x)
     assert (ours.shape, ours) == ((), pytest.approx(theirs))
-    listed = importable(operator_model(helper.make_node("Constant", [], ["y"], value_ints=[1]), {}))
+    listed = importable(of_one("Constant", {}, value_ints=[1]))
     assert [each.name for each in listed.graph.initializer] == ["y"]
 
 
 @pytest.mark.parametrize(("axis", "kept"), [(None, 5), (0, 2), (-1, 3)])
 def test_a_compress_by_a_constant_picks_its_places(axis: int | None, kept: int) -> None:
     feed, condition = {"x": np.arange(6.0).reshape(2, 3)}, {"c": np.arange(kept) % 2 == 0}
-    node = helper.make_node("Compress", ["x", "c"], ["y"], axis=axis)
-    assert "Gather" in rewritten(operator_model(node, feed, condition), feed)
+    assert "Gather" in replaced("Compress", feed, condition, axis=axis)
 
 
 # Normalizations over several axes, and by length.
@@ -116,8 +114,7 @@ def test_a_normalization_is_one_of_rows_or_simple_operators(
 @pytest.mark.parametrize(("axis", "dtype"), [(0, "float32"), (-3, "float64")])
 def test_so_is_one_by_the_root_of_squares(axis: int, dtype: str) -> None:
     feed = {"x": DATA.astype(dtype), "s": (DATA + 2).astype(dtype)}
-    node = helper.make_node("RMSNormalization", ["x", "s"], ["y"], axis=axis, epsilon=0.1)
-    operators = rewritten(operator_model(node, feed, opset=23), feed)
+    operators = replaced("RMSNormalization", feed, opset=23, axis=axis, epsilon=0.1)
     assert ("RMSNormalization" in operators) == (dtype == "float32")
 
 
@@ -129,8 +126,7 @@ WEIGHTS = {"w": RANDOM.standard_normal((2, 3, 3, 3)).astype(np.float32)}
 
 
 def model(**options: Any) -> Any:
-    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[3, 2], **options)
-    return operator_model(node, FEED, WEIGHTS)
+    return of_one("ConvTranspose", FEED, WEIGHTS, strides=[3, 2], **options)
 
 
 @pytest.mark.parametrize("shape", [[10, 9], [9, 8], [6, 5], [11, 10]])
@@ -160,16 +156,14 @@ def test_one_hot_marks_places_from_either_end(axis: int, dtype: str) -> None:
         "d": np.array([5], dtype),
         "v": np.array([2, 3], np.float32),
     }
-    node = helper.make_node("OneHot", ["i", "d", "v"], ["y"], axis=axis)
-    assert "OneHot" not in rewritten(operator_model(node, feed), feed)
+    assert "OneHot" not in replaced("OneHot", feed, axis=axis)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
 def test_one_hot_has_the_type_of_its_values(dtype: str) -> None:
     feed = {"i": np.array([[0, 4, -1], [-5, 9, 2]], "int64")}
     constants = {"d": np.array(5, "int64"), "v": np.array([0, 1], dtype)}
-    node = helper.make_node("OneHot", ["i", "d", "v"], ["y"])
-    model = operator_model(node, feed, constants)
+    model = of_one("OneHot", feed, constants)
     imported = from_onnx(importable(model), opset=model.opset_import[0].version)
     assert str(imported["main"].ret_ty.dtype.dtype) == dtype
     assert "OneHot" not in rewritten(model, feed)
@@ -177,14 +171,14 @@ def test_one_hot_has_the_type_of_its_values(dtype: str) -> None:
 
 def test_features_are_picked_from_the_last_axis() -> None:
     feed = {"x": DATA[0], "i": np.array([[3, 0]], np.int64)}
-    node = helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain="ai.onnx.ml")
-    assert "ArrayFeatureExtractor" not in rewritten(operator_model(node, feed), feed)
+    assert "ArrayFeatureExtractor" not in replaced(
+        "ArrayFeatureExtractor", feed, domain="ai.onnx.ml"
+    )
 
 
 def test_a_dropout_that_drops_nothing_shows_so() -> None:
     feed = {"x": DATA}
-    node = helper.make_node("Dropout", ["x"], ["y", "m"])
-    assert "Dropout" not in rewritten(operator_model(node, feed), feed)
+    assert "Dropout" not in replaced("Dropout", feed, outputs="y m")
     constants = {"r": np.float32(0.5), "t": np.array(True)}
     node = helper.make_node("Dropout", ["x", "r", "t"], ["y"])
     with pytest.raises(UnsupportedModelError, match="it is training, and drops at random"):
@@ -197,9 +191,7 @@ def test_a_dropout_that_drops_nothing_shows_so() -> None:
 def test_a_slice_by_attributes_alone_is_imported() -> None:
     """TVM's importer asks for axes there."""
     feed = {"x": np.arange(12, dtype=np.float32).reshape(3, 4)}
-    model = operator_model(
-        helper.make_node("Slice", ["x"], ["y"], starts=[1, 1], ends=[3, 2]), feed, opset=9
-    )
+    model = of_one("Slice", feed, opset=9, starts=[1, 1], ends=[3, 2])
     assert rewritten(model, feed)[-1] == "Slice"
     assert from_onnx(importable(model), keep_params_in_input=False)
 
@@ -215,8 +207,7 @@ def drawn(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("heads", [2, 4])
 def test_attention_with_and_without_what_came_before(options: dict[str, Any], heads: int) -> None:
     feed = {"q": drawn(1, 4, 3, 8), "k": drawn(1, heads, 5, 8), "v": drawn(1, heads, 5, 8)}
-    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], **options)
-    assert "Attention" not in rewritten(operator_model(node, feed, opset=23), feed)
+    assert "Attention" not in replaced("Attention", feed, opset=23, **options)
     feed |= {"pk": drawn(1, heads, 2, 8), "pv": drawn(1, heads, 2, 8)}
     names = ["q", "k", "v", "", "pk", "pv"]
     node = helper.make_node("Attention", names, ["y", "nk", "nv"], **options)
@@ -225,8 +216,7 @@ def test_attention_with_and_without_what_came_before(options: dict[str, Any], he
 
 def test_attention_of_rows_with_a_mask() -> None:
     feed = {"q": drawn(1, 3, 8), "k": drawn(1, 5, 8), "v": drawn(1, 5, 8), "m": drawn(3, 5)}
-    node = helper.make_node("Attention", ["q", "k", "v", "m"], ["y"], q_num_heads=2, kv_num_heads=2)
-    assert "Attention" not in rewritten(operator_model(node, feed, opset=23), feed)
+    assert "Attention" not in replaced("Attention", feed, opset=23, q_num_heads=2, kv_num_heads=2)
 
 
 def test_attention_that_shows_masked_scores_is_refused_in_a_sentence() -> None:
@@ -245,8 +235,9 @@ def test_attention_that_shows_masked_scores_is_refused_in_a_sentence() -> None:
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_a_rotary_embedding(interleaved: int) -> None:
     feed = {"x": drawn(1, 2, 3, 8), "c": drawn(1, 3, 4), "s": drawn(1, 3, 4)}
-    node = helper.make_node("RotaryEmbedding", ["x", "c", "s"], ["y"], interleaved=interleaved)
-    assert "RotaryEmbedding" not in rewritten(operator_model(node, feed, opset=23), feed)
+    assert "RotaryEmbedding" not in replaced(
+        "RotaryEmbedding", feed, opset=23, interleaved=interleaved
+    )
 
 
 # Nodes that stand for another one.
@@ -281,15 +272,14 @@ def test_an_operator_that_nobody_knows_stays() -> None:
 def test_what_a_rule_writes_is_folded_and_looked_at_again() -> None:
     feed = {"x": np.ones((2, 3, 4), np.float32)}
     scale = {"s": np.full((2, 3, 4), 2, np.float32)}
-    node = helper.make_node("LayerNormalization", ["x", "s"], ["y", "m"], axis=0)
-    operators = rewritten(operator_model(node, feed, scale), feed)
+    operators = replaced("LayerNormalization", feed, scale, outputs="y m", axis=0)
     assert "Shape" not in operators
     assert "Constant" not in operators
 
 
 def test_inputs_and_outputs_keep_their_names_and_order() -> None:
     feed = {"x": np.ones((2, 3), np.float32), "s": np.array([3, 2], np.int64)}
-    after = importable(operator_model(helper.make_node("Reshape", ["x", "s"], ["y"]), feed))
+    after = importable(of_one("Reshape", feed))
     assert [value.name for value in after.graph.input] == ["x", "s"]
     assert [value.name for value in after.graph.output] == ["y"]
     onnx.checker.check_model(after)
@@ -356,8 +346,9 @@ def test_weights_of_four_bits_become_floats(
     )
     constants = {"w": packed, "s": RANDOM.random(scales, np.float32), "z": zero}
     more: dict[str, Any] = {"block_size": block} if block else {"output_dtype": TensorProto.FLOAT16}
-    node = helper.make_node("DequantizeLinear", ["w", "s", "z"], ["y"], axis=axis, **more)
-    assert "DequantizeLinear" not in rewritten(operator_model(node, {}, constants, opset=23), {})
+    assert "DequantizeLinear" not in replaced(
+        "DequantizeLinear", {}, constants, opset=23, axis=axis, **more
+    )
 
 
 def test_a_pad_fills_with_a_number_that_is_an_input() -> None:
@@ -404,14 +395,12 @@ def test_an_older_operator_set_resizes_from_the_first_corner(
     """ONNX's converter takes it for one that resizes around the middle."""
     operator = "Upsample" if opset == 9 else "Resize"
     feed, constants = {"x": drawn(1, 2, 7, 6)}, {"s": np.array([1, 1, *scales], np.float32)}
-    node = helper.make_node(operator, ["x", "s"], ["y"], mode=mode)
-    assert "Upsample" not in rewritten(operator_model(node, feed, constants, opset=opset), feed)
+    assert "Upsample" not in replaced(operator, feed, constants, opset=opset, mode=mode)
 
 
 def test_what_shrinks_one_way_and_grows_the_other_is_refused_there() -> None:
-    node = helper.make_node("Resize", ["x", "s"], ["y"])
     constants = {"s": np.array([1, 1, 0.5, 2], np.float32)}
-    model = operator_model(node, {"x": drawn(1, 2, 6, 6)}, constants, opset=10)
+    model = of_one("Resize", {"x": drawn(1, 2, 6, 6)}, constants, opset=10)
     with pytest.raises(UnsupportedModelError, match="may shrink one axis and stretch another"):
         importable(model)
 
@@ -436,8 +425,9 @@ def test_what_tvm_computes_otherwise_is_refused() -> None:
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
     with pytest.raises(UnsupportedModelError, match="uint8 is resized only in images"):
         importable(operator_model(resize, whole, scales))
-    best = helper.make_node("TopK", ["x", "k"], ["y", "z"], sorted=0)
-    few, none = (operator_model(best, whole, {"k": np.array([count])}) for count in (2, 0))
+    few, none = (
+        of_one("TopK", whole, {"k": np.array([count])}, outputs="y z", sorted=0) for count in (2, 0)
+    )
     assert attribute(importable(few).graph.node[0], "sorted") is None
     with pytest.raises(UnsupportedModelError, match="its result is empty"):
         importable(none)
@@ -474,8 +464,8 @@ def test_what_wraps_more_than_an_axis_or_also_cuts_reads_no_other_numbers(pads: 
 def test_what_an_older_operator_set_means_is_kept(opset: int, options: dict[str, Any]) -> None:
     """Hardmax went over all axes from its own on, and masks of Dropout were zero."""
     feed = {"x": drawn(2, 3, 4)}
-    hard = operator_model(helper.make_node("Hardmax", ["x"], ["h"], **options), feed, opset=opset)
-    mask = operator_model(helper.make_node("Dropout", ["x"], ["y", "m"]), feed, opset=opset)
+    hard = of_one("Hardmax", feed, opset=opset, outputs="h", **options)
+    mask = of_one("Dropout", feed, opset=opset, outputs="y m")
     hard.graph.node.extend(mask.graph.node)
     hard.graph.output.extend(mask.graph.output)
     assert "Dropout" not in rewritten(hard, feed)
@@ -493,8 +483,7 @@ def test_booleans_are_scattered(way: str) -> None:
 def test_float16_is_quantized_in_float32(dtype: str) -> None:
     feed = {"x": (40 * drawn(5, 6)).astype(np.float16)}
     constants = {"s": np.array(0.3, np.float16), "z": np.array(7, dtype)}
-    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])
-    assert "Cast" in rewritten(operator_model(node, feed, constants), feed)
+    assert "Cast" in replaced("QuantizeLinear", feed, constants)
 
 
 @pytest.mark.parametrize("way", ["half_pixel", "output_half_pixel"])
@@ -502,8 +491,7 @@ def test_regions_are_scaled_before_they_are_aligned(way: str) -> None:
     feed = {"x": drawn(2, 3, 6, 7), "r": np.array([[0, 1, 5, 7], [2, 2, 9, 9]], np.float32)}
     options: dict[str, Any] = {"spatial_scale": 0.5, "output_height": 2}
     options["coordinate_transformation_mode"] = way
-    node = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], **options)
-    model = operator_model(node, feed, {"b": np.array([1, 0])})
+    model = of_one("RoiAlign", feed, {"b": np.array([1, 0])}, **options)
     assert "Mul" in rewritten(model, feed)
     assert attribute(importable(model).graph.node[-1], "spatial_scale") == 1
     model.graph.node[0].attribute.append(helper.make_attribute("mode", "max"))
@@ -523,17 +511,15 @@ def test_columns_become_an_image(
     shape: tuple[int, ...], image: tuple[int, ...], block: tuple[int, ...], options: dict[str, Any]
 ) -> None:
     feed = {"x": drawn(*shape)}
-    node = helper.make_node("Col2Im", ["x", "image", "block"], ["y"], **options)
-    model = operator_model(node, feed, {"image": np.array(image), "block": np.array(block)})
+    model = of_one("Col2Im", feed, {"image": np.array(image), "block": np.array(block)}, **options)
     assert "Col2Im" not in rewritten(model, feed)
 
 
 @pytest.mark.parametrize(("start", "end", "step"), [(0, 4, -1), (3, 1, 1), (-1, -3, 1)])
 def test_a_slice_that_ends_before_it_begins_is_refused(start: int, end: int, step: int) -> None:
     feed = {"x": drawn(3, 4)}
-    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"], name="cut")
     numbers = zip("seat", (start, end, -1, step), strict=True)
-    model = operator_model(node, feed, {name: np.array([value]) for name, value in numbers})
+    model = of_one("Slice", feed, {name: np.array([value]) for name, value in numbers}, name="cut")
     with pytest.raises(UnsupportedModelError, match=r'Slice \(node "cut"\) .*its result is empty'):
         importable(model)
 
@@ -543,17 +529,14 @@ def test_a_slice_that_ends_before_it_begins_is_refused(start: int, end: int, ste
 def test_fractions_of_whole_numbers_are_cut(operator: str, dtype: str, opset: int) -> None:
     sign = -1 if operator == "ReduceMean" else 1
     feed = {"x": np.array([[7, 1, 3], [5, 6, 2]], dtype) * np.array(sign, dtype)}
-    node = helper.make_node(operator, ["x"], ["y"], keepdims=0)
-    assert "Cast" in rewritten(operator_model(node, feed, opset=opset), feed)
+    assert "Cast" in replaced(operator, feed, opset=opset, keepdims=0)
 
 
 def test_exponents_of_whole_numbers_are_refused() -> None:
-    node = helper.make_node("ReduceLogSumExp", ["x"], ["y"])
     with pytest.raises(UnsupportedModelError, match="its numbers are int32"):
-        importable(operator_model(node, {"x": np.array([1, 2], np.int32)}))
+        importable(of_one("ReduceLogSumExp", {"x": np.array([1, 2], np.int32)}))
 
 
 def test_random_numbers_are_refused_as_such() -> None:
-    node = helper.make_node("RandomUniformLike", ["x"], ["y"])
     with pytest.raises(UnsupportedModelError, match="its numbers are random"):
-        importable(operator_model(node, {"x": drawn(2)}))
+        importable(of_one("RandomUniformLike", {"x": drawn(2)}))

@@ -85,11 +85,8 @@ def power(draw: Draw) -> Case:
     base, exponent = (draw(st.sampled_from(kinds)) for _ in range(2))
     shape = draw(st.sampled_from([(3,), (1,), (2, 1), ()]))
     x = RANDOM.uniform(1, 5, (2, 3)).astype(base)
-    return Case(
-        helper.make_node("Pow", ["x", "e"], ["y"]),
-        {"x": x, "e": RANDOM.uniform(0, 4, shape).astype(exponent)},
-        {},
-    )
+    feed = {"x": x, "e": RANDOM.uniform(0, 4, shape).astype(exponent)}
+    return Case(helper.make_node("Pow", ["x", "e"], ["y"]), feed, {})
 
 
 def one_hot(draw: Draw) -> Case:
@@ -143,7 +140,6 @@ def transposed(draw: Draw) -> Case:
         dilations=st.sampled_from([[1, 1], [2, 1]]),
         auto_pad=st.sampled_from(["NOTSET", "SAME_UPPER", "SAME_LOWER"]),
     )
-    full = [stride * 3 + 3 * (more.get("dilations", [1, 1])[0] - 1) - (stride - 3), 0]
     full = [stride * (4 - 1) + 2 * more.get("dilations", [1, 1])[at] + 1 for at in range(2)]
     shape = [each - draw(st.integers(0, 2)) for each in full]
     node = helper.make_node(
@@ -207,47 +203,37 @@ def cells(draw: Draw) -> Case:
     return Case(node, {"x": x}, constants)
 
 
-def quantized_product(draw: Draw) -> Case:
+def quantized(
+    draw: Draw, x: tuple[int, ...], w: tuple[int, ...], step: float, weight_zero: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The feed of a product of quantized numbers, and its constants; six are the channels."""
     kinds = draw(st.sampled_from([("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8")]))
-    columns = (6,) if draw(st.booleans()) else ()
+    channels = (6,) if draw(st.booleans()) else ()
     limits = [np.iinfo(kind) for kind in kinds]
-    x, w = (
+    numbers, weights = (
         RANDOM.integers(each.min, each.max + 1, shape).astype(kind)
-        for each, shape, kind in zip(limits, ((3, 5), (5, 6)), kinds, strict=True)
+        for each, shape, kind in zip(limits, (x, w), kinds, strict=True)
     )
     zeros = [draw(st.integers(int(each.min), int(each.max))) for each in limits]
-    constants = {
+    return {"x": numbers}, {
         "xs": np.float32(0.02),
         "xz": np.array(zeros[0], kinds[0]),
-        "w": w,
-        "ws": RANDOM.uniform(0.01, 0.1, columns).astype("float32"),
-        "wz": np.full(columns, zeros[1], kinds[1]),
-        "ys": np.float32(0.5),
+        "w": weights,
+        "ws": RANDOM.uniform(0.01, 0.1, channels).astype("float32"),
+        "wz": np.full(channels, zeros[1] if weight_zero is None else weight_zero, kinds[1]),
+        "ys": np.float32(step),
         "yz": np.array(draw(st.integers(0, 100)), kinds[0]),
     }
-    return Case(helper.make_node("QLinearMatMul", ["x", *constants], ["y"]), {"x": x}, constants)
+
+
+def quantized_product(draw: Draw) -> Case:
+    feed, constants = quantized(draw, (3, 5), (5, 6), 0.5)
+    return Case(helper.make_node("QLinearMatMul", ["x", *constants], ["y"]), feed, constants)
 
 
 def quantized_convolution(draw: Draw) -> Case:
-    kinds = draw(st.sampled_from([("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8")]))
     group = draw(st.sampled_from([1, 2]))
-    channels = (6,) if draw(st.booleans()) else ()
-    limits = [np.iinfo(kind) for kind in kinds]
-    x, w = (
-        RANDOM.integers(each.min, each.max + 1, shape).astype(kind)
-        for each, shape, kind in zip(
-            limits, ((1, 4, 6, 6), (6, 4 // group, 3, 3)), kinds, strict=True
-        )
-    )
-    constants = {
-        "xs": np.float32(0.02),
-        "xz": np.array(draw(st.integers(0, 100)), kinds[0]),
-        "w": w,
-        "ws": RANDOM.uniform(0.01, 0.1, channels).astype("float32"),
-        "wz": np.zeros(channels, kinds[1]),
-        "ys": np.float32(0.9),
-        "yz": np.array(draw(st.integers(0, 100)), kinds[0]),
-    }
+    feed, constants = quantized(draw, (1, 4, 6, 6), (6, 4 // group, 3, 3), 0.9, weight_zero=0)
     if draw(st.booleans()):
         constants["b"] = RANDOM.integers(-999, 999, 6).astype("int32")
     more = options(
@@ -257,7 +243,7 @@ def quantized_convolution(draw: Draw) -> Case:
         dilations=st.sampled_from([[2, 1]]),
     )
     node = helper.make_node("QLinearConv", ["x", *constants], ["y"], group=group, **more)
-    return Case(node, {"x": x}, constants)
+    return Case(node, feed, constants)
 
 
 def dynamic(draw: Draw) -> Case:

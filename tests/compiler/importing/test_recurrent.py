@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from tests.support.operator_models import operator_model, rewritten
+from tests.support.operator_models import of_one, operator_model, replaced, rewritten
 from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.reductions import REDUCTIONS
 from tunegate.compiler.importing.rewriting import importable
@@ -222,25 +222,22 @@ AXES = [[0], [1], [-1], [0, 2], [2, 1], [-3, 1], []]
 @settings(max_examples=20, deadline=None)
 def test_they_run_over_the_axes_of_the_input(operator: str, axes: list[int], keepdims: int) -> None:
     feed = {"x": DATA, "a": np.array(axes, np.int64)}
-    node = helper.make_node(operator, ["x", "a"], ["y"], keepdims=keepdims)
-    rewritten(operator_model(node, feed), feed)
+    replaced(operator, feed, keepdims=keepdims)
 
 
 def test_no_axes_may_mean_nothing_is_reduced() -> None:
     feed = {"x": DATA, "a": np.zeros(0, np.int64)}
-    node = helper.make_node("ReduceSum", ["x", "a"], ["y"], noop_with_empty_axes=1)
-    assert rewritten(operator_model(node, feed), feed) == ["Identity"]
+    assert replaced("ReduceSum", feed, noop_with_empty_axes=1) == ["Identity"]
 
 
 def test_axes_of_one_number_are_no_choice() -> None:
     feed = {"x": DATA.reshape(3, *[1] * 20, 2, 1, 2), "a": np.array([-2, 1, -3])}
-    node = helper.make_node("ReduceMax", ["x", "a"], ["y"], keepdims=0)
-    assert rewritten(operator_model(node, feed), feed).count("ReduceMax") == 2
+    assert replaced("ReduceMax", feed, keepdims=0).count("ReduceMax") == 2
 
 
 def test_axes_that_may_be_any_of_many_are_refused() -> None:
     feed = {"x": np.ones((2,) * 12, np.float32), "a": np.arange(6)}
-    model = operator_model(helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=0), feed)
+    model = of_one("ReduceSum", feed, keepdims=0)
     with pytest.raises(UnsupportedModelError, match="its axes are an input, one of 924 sets"):
         importable(model)
 
@@ -248,15 +245,14 @@ def test_axes_that_may_be_any_of_many_are_refused() -> None:
 @pytest.mark.parametrize("operator", sorted(REDUCTIONS))
 def test_of_nothing_they_give_what_onnx_runtime_gives(operator: str) -> None:
     feed = {"x": np.zeros((2, 0, 3), np.float32)}
-    node = helper.make_node(operator, ["x", "a"], ["y"])
-    assert not rewritten(operator_model(node, feed, {"a": np.array([1])}), feed)
+    assert not replaced(operator, feed, {"a": np.array([1])})
 
 
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
 def test_of_infinities_alone_they_are_infinite_where_that_is_asked(operator: str) -> None:
     sign = -1 if operator == "ReduceMax" else 1
     feed = {"x": np.where([[0, 1], [1, 1]], sign * np.inf, DATA[0]).astype(np.float32)}
-    model = operator_model(helper.make_node(operator, ["x"], ["m"], keepdims=0), feed)
+    model = of_one(operator, feed, outputs="m", keepdims=0)
     assert rewritten(model, feed) == [operator]
     model.graph.node.append(helper.make_node("IsInf", ["m"], ["y"]))
     del model.graph.output[:]
@@ -268,15 +264,13 @@ def test_of_infinities_alone_they_are_infinite_where_that_is_asked(operator: str
 @pytest.mark.parametrize("options", [{}, {"reverse": 1, "exclusive": 1}])
 def test_sums_so_far_run_along_the_inputs_axis(axis: int, options: dict[str, Any]) -> None:
     feed = {"x": DATA, "a": np.array(axis, np.int32)}
-    node = helper.make_node("CumSum", ["x", "a"], ["y"], **options)
-    rewritten(operator_model(node, feed), feed)
-    node = helper.make_node("CumProd", ["x", "a"], ["y"], **options)
-    rewritten(operator_model(node, feed, opset=26), feed)
+    replaced("CumSum", feed, **options)
+    replaced("CumProd", feed, opset=26, **options)
 
 
 def test_axes_are_known_from_what_is_computed_of_the_result() -> None:
     feed = {"x": DATA, "a": np.array([1], np.int64)}
-    model = operator_model(helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=1), feed)
+    model = of_one("ReduceSum", feed, keepdims=1)
     model.graph.node[0].output[0] = "squares"
     model.graph.node.append(helper.make_node("Sqrt", ["squares"], ["y"]))
     assert "Sqrt" in rewritten(model, feed)
@@ -290,15 +284,13 @@ def test_axes_are_known_from_what_is_computed_of_the_result() -> None:
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
 def test_truth_values_are_compared_as_integers(operator: str) -> None:
     feed = {"x": DATA > 1}
-    node = helper.make_node(operator, ["x", "a"], ["y"])
-    assert "Cast" in rewritten(operator_model(node, feed, {"a": np.array([1])}), feed)
+    assert "Cast" in replaced(operator, feed, {"a": np.array([1])})
 
 
 def test_what_stays_without_elements_is_refused() -> None:
     feed = {"x": np.zeros((2, 0, 3), np.float32)}
-    node = helper.make_node("ReduceSum", ["x", "a"], ["y"])
     with pytest.raises(UnsupportedModelError, match="ReduceSum"):
-        importable(operator_model(node, feed, {"a": np.array([2])}))
+        importable(of_one("ReduceSum", feed, {"a": np.array([2])}))
 
 
 # Slice and Pad by numbers that are inputs.
@@ -319,7 +311,7 @@ def test_slices_read_what_they_name(
     starts, ends, steps = (np.array(column, np.int64) for column in zip(*bounds, strict=True))
     chosen = np.array(axes[: len(bounds)], np.int64) - (3 if from_end else 0)
     feed = {"x": WINDOWS_DATA, "s": starts, "e": ends, "a": chosen, "t": steps}
-    model = operator_model(helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"]), feed)
+    model = of_one("Slice", feed)
     assert "Slice" not in rewritten(model, feed)[-1:]
 
 
@@ -327,8 +319,7 @@ def test_slices_read_what_they_name(
 @pytest.mark.parametrize("pads", [[0, 1, 2, 1, 2, 0], [1, 0, 0, 3, 4, 2]])
 def test_pads_fill_as_their_mode_says(mode: str, pads: list[int]) -> None:
     feed = {"x": WINDOWS_DATA, "p": np.array(pads, np.int64), "v": np.array(7, np.float32)}
-    node = helper.make_node("Pad", ["x", "p", "v"], ["y"], mode=mode)
-    assert "Pad" not in rewritten(operator_model(node, feed), feed)
+    assert "Pad" not in replaced("Pad", feed, mode=mode)
 
 
 def test_pads_of_some_axes_leave_the_others() -> None:
@@ -360,13 +351,12 @@ NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 def test_by_scales(
     way: str, mode: str, scales: list[float], nearest: str, is_excluded: int
 ) -> None:
-    feed = {"x": RESIZING_DATA, "s": np.array([1, 1, *scales], np.float32), "r": region(way)}
+    feed = {"x": RESIZING_DATA, "r": region(way), "s": np.array([1, 1, *scales], np.float32)}
     options: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": way}
     options |= {"nearest_mode": nearest} if mode == "nearest" else {}
     is_cubic = mode == "cubic" and way != "tf_crop_and_resize"
     options |= {"exclude_outside": is_excluded} if is_cubic else {}
-    node = helper.make_node("Resize", ["x", "r", "s"], ["y"], **options)
-    assert "Resize" not in rewritten(operator_model(node, feed), feed)
+    assert "Resize" not in replaced("Resize", feed, **options)
 
 
 @given(
@@ -386,8 +376,7 @@ def test_scales_without_elements_beside_sizes_are_none() -> None:
     """As exporters of opset 11 write them; TVM takes only one of both."""
     constants = {"r": np.zeros(0, np.float32), "s": np.zeros(0, np.float32)}
     constants["n"] = np.array([1, 2, 7, 6], np.int64)
-    node = helper.make_node("Resize", ["x", "r", "s", "n"], ["y"])
-    model = operator_model(node, {"x": RESIZING_DATA}, constants)
+    model = of_one("Resize", {"x": RESIZING_DATA}, constants)
     assert rewritten(model, {"x": RESIZING_DATA}) == ["Resize"]
     assert importable(model).graph.node[0].input[2] == ""
 

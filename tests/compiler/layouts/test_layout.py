@@ -1,6 +1,7 @@
 """Channels last inside a model changes nothing but its speed."""
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import onnx
 import onnxruntime
 import pytest
 import tvm
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 from tvm import relax
 from tvm.relax import op
 
+from tests.compiler.importing.fused_module import one_call
 from tests.support.present import present
 from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.builds import Build
@@ -63,37 +65,21 @@ NODES = [
 def all_kinds_of_convolutions() -> onnx.ModelProto:
     """Plain, strided with uneven padding, depthwise, grouped, transposed; joined and flattened."""
     random = np.random.default_rng(1)
-    tensors = {
+    tensors: dict[str, Any] = {
         name: random.normal(0, 0.2, shape).astype("float32") for name, shape in WEIGHTS.items()
     }
-    graph = helper.make_graph(
-        NODES,
-        "kinds",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
-        [
-            helper.make_tensor_value_info("m", TensorProto.FLOAT, (1, 5)),
-            helper.make_tensor_value_info("k", TensorProto.FLOAT, (1, 8, 12, 12)),
-            helper.make_tensor_value_info("n", TensorProto.FLOAT, (1, 2, 24, 24)),
-        ],
-        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
-    )
-    for name, bound in {"zero": 0.0, "six": 6.0}.items():
-        graph.initializer.append(numpy_helper.from_array(np.array(bound, "float32"), name))
-    opset = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+    tensors |= {"zero": np.float32(0), "six": np.float32(6)}
+    outputs = {"m": (1, 5), "k": (1, 8, 12, 12), "n": (1, 2, 24, 24)}
+    return model_of(NODES, {"x": (1, 3, 24, 24)}, outputs, tensors)
 
 
 def built(directory: Path, model: onnx.ModelProto, layout: str) -> Build:
     file = save(model, directory / "m.onnx")
     target = TargetConfig(name="cpu", threads=1, layout=layout)  # type: ignore[arg-type]
     job = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
-    compiler = MetaScheduleCompiler(directory / "c", seed=1)
-    try:
-        (build,) = compiler.build(
-            [BuildJob(model=job, records={}, sources={}, directory=directory / "b")]
-        )
-    finally:
-        compiler.close()
+    wanted = BuildJob(model=job, records={}, sources={}, directory=directory / "b")
+    with closing(MetaScheduleCompiler(directory / "c", seed=1)) as compiler:
+        (build,) = compiler.build([wanted])
     return build
 
 
@@ -126,12 +112,8 @@ def test_convolutions_of_every_form_compute_what_they_did(
     pixels = (3, 9) if is_product is not None else (14,)
     x, w = (random.standard_normal(s).astype("float32") for s in ((2, 3, *pixels), weights))
     kind = "Conv" if is_product is None else "ConvTranspose"
-    model = model_of(
-        [helper.make_node(kind, ["x", "w"], ["y"], **attributes)],
-        {"x": x.shape},
-        {"y": None},
-        {"w": w},
-    )
+    node = helper.make_node(kind, ["x", "w"], ["y"], **attributes)
+    model = model_of([node], {"x": x.shape}, {"y": None}, {"w": w})
     (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
     changed = channels_last(import_model(model))
     assert ("conv2d_transpose" in str(changed)) == (is_product is False)
@@ -151,19 +133,11 @@ def test_one_dimension_is_last_around_a_transposed_convolution_and_an_empty_cons
         helper.make_node("Concat", ["a", "none"], ["b"], axis=1),
         helper.make_node("ConvTranspose", ["b", "up"], ["y"], strides=[2]),
     ]
-    build = built(
-        tmp_path,
-        model_of(
-            nodes,
-            {"x": [1, 4, 14]},
-            {"y": [1, 4, 24]},
-            {
-                name: random.standard_normal(shape).astype("float32")
-                for name, shape in shapes.items()
-            },
-        ),
-        "nhwc",
-    )
+    weights = {
+        name: random.standard_normal(each).astype("float32") for name, each in shapes.items()
+    }
+    model = model_of(nodes, {"x": [1, 4, 14]}, {"y": [1, 4, 24]}, weights)
+    build = built(tmp_path, model, "nhwc")
     assert build.error is None
     assert present(build.check).passed
 
@@ -233,13 +207,8 @@ Body = Callable[[Any], Any]
 
 def made(body: Body) -> Any:
     """A function of an image with its channels first."""
-    builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(SHAPE, "float32"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            result = builder.emit_output(builder.normalize(body(x)))
-        builder.emit_func_output(result)
-    return relax.transform.Normalize()(builder.get())
+    return relax.transform.Normalize()(one_call(body(x), (x,)))
 
 
 def transposes(module: Any) -> int:

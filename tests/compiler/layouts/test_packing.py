@@ -22,6 +22,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import IndexMap
 
+from tests.compiler.importing.fused_module import one_call
 from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
 from tests.support.small_onnx import conv_model, model_of, save, typed
 from tunegate.compiler.build.functions import ModelFunction, functions_of
@@ -253,15 +254,6 @@ def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:
 
 
 # Constants are moved without a kernel, to what the compiler would have made of them.
-
-
-def one_call(call: relax.Expr, inputs: tuple[relax.Var, ...] = ()) -> Any:
-    builder = relax.BlockBuilder()
-    with builder.function("main", list(inputs)):
-        with builder.dataflow():
-            output = builder.emit_output(builder.emit(call))
-        builder.emit_func_output(output)
-    return builder.finalize()
 
 
 def bound_values(module: Any) -> list[Any]:

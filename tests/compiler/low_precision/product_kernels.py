@@ -9,6 +9,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from tests.compiler.importing.fused_module import one_call
 from tunegate.compiler.layouts.packing import mark_constants
 
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64"})
@@ -76,21 +77,13 @@ def matrices(rows: tuple[int, ...], depth: int, columns: int) -> Fused:
 def activations(images: tuple[int, ...], rows: int, depth: int, columns: int) -> Fused:
     """Products of as many pairs of matrices, and a factor, as the scores of an attention. The call
     has no constants."""
-    builder = relax.BlockBuilder()
     shapes = (*images, rows, depth), (*images, depth, columns)
     given = [
         relax.Var(name, relax.TensorType(shape, "float32"))
         for name, shape in zip("xy", shapes, strict=True)
     ]
-    with builder.function("main", given):
-        with builder.dataflow():
-            scores = relax.op.multiply(relax.op.matmul(*given), relax.const(np.float32(0.125)))
-            made = builder.emit_output(builder.normalize(scores))
-        builder.emit_func_output(made)
-    with TARGET:
-        module = mark_constants(relax.get_pipeline("zero")(builder.get()))
-    (call,) = (b.value for block in module["main"].body.blocks for b in block.bindings[:1])
-    return Fused(module, module[call.args[0]], ())
+    scores = relax.op.multiply(relax.op.matmul(*given), relax.const(np.float32(0.125)))
+    return _fused(scores, given)._replace(arguments=())
 
 
 def drawn(shape: tuple[int, ...]) -> Any:
@@ -100,13 +93,12 @@ def drawn(shape: tuple[int, ...]) -> Any:
 
 
 def fused_kernel(shape: tuple[int, ...], value: Any) -> Fused:
-    builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(shape, "float32"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            made = builder.emit_output(builder.normalize(value(x)))
-        builder.emit_func_output(made)
+    return _fused(value(x), [x])
+
+
+def _fused(result: Any, inputs: list[Any]) -> Fused:
     with TARGET:
-        module = mark_constants(relax.get_pipeline("zero")(builder.get()))
+        module = mark_constants(relax.get_pipeline("zero")(one_call(result, inputs)))
     (call,) = (b.value for block in module["main"].body.blocks for b in block.bindings[:1])
     return Fused(module, module[call.args[0]], tuple(call.args[1].fields))
