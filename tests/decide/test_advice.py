@@ -12,7 +12,7 @@ from tests.support import report_parts as parts
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tests.support.models.squeezenet import TASKS
 from tests.support.outcome_parts import outcome
-from tests.support.reports import KINDS, make_report
+from tests.support.reports import KINDS, make_report, with_finding
 from tests.support.tuning_tasks import make_plan, make_task
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet
@@ -292,11 +292,8 @@ def planned(use: CacheUse, *tasks: ResolvedTask) -> TuningPlan:
 
 
 def test_energy_that_no_counter_tells_is_no_matter_of_a_quiet_machine() -> None:
-    report = make_report("slowed")
-    (finding,) = report.verdict.findings
-    unfit = msgspec.structs.replace(finding, status="invalid-env")
-    verdict = msgspec.structs.replace(report.verdict, findings=(unfit,))
-    steps = next_steps(verdict, (), report.run, report.comparisons, None)
+    report = with_finding(make_report("slowed"), status="invalid-env")
+    steps = next_steps(report.verdict, (), report.run, report.comparisons, None)
     assert "whose RAPL or NVML counters can be read" in steps[0]
 
 

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.models.unusual import BRANCHES, model
+from tests.support.prepared_models import prepared_model
 from tests.support.small_onnx import conv_model, matmul_model, model_of, one_node_model, save, typed
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models import narrow_types
@@ -38,9 +39,8 @@ def test_a_static_model_keeps_its_inputs_and_drops_what_the_optimizer_adds(tmp_p
 def test_a_shape_that_cannot_be_used_is_named(
     tmp_path: Path, shapes: dict[str, tuple[int, ...]], message: str
 ) -> None:
-    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
     with pytest.raises(ModelError) as caught:
-        prepare(file, shapes=shapes, into=tmp_path / "p", path="m.onnx")
+        prepared_model(matmul_model(rows="batch"), tmp_path, **shapes)
     assert message in str(caught.value)
 
 
@@ -68,7 +68,7 @@ def test_a_model_that_is_not_read_says_what_to_change(tmp_path: Path) -> None:
     }
     for end, made in advice.items():
         with pytest.raises(ModelError) as caught:
-            prepare(save(made, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx")
+            prepared_model(made, tmp_path)
         assert str(caught.value).startswith("m.onnx: ")
         assert str(caught.value).endswith(end)
 
@@ -87,8 +87,7 @@ def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path)
 
 
 def test_a_model_broken_by_static_shapes_has_inputs_and_no_compilers_file(tmp_path: Path) -> None:
-    file = save(model(BRANCHES), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={"x": (1, 8)}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(model(BRANCHES), tmp_path, x=(1, 8))
     expected = [("x", (1, 8), "float32"), ("rate", (), "int64")]
     assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == expected
     assert prepared.unfixable.startswith("m.onnx: it cannot be given static shapes")
@@ -103,8 +102,7 @@ def test_trees_are_refused_before_anything_is_made_of_them(tmp_path: Path) -> No
     model = one_node_model("Relu")
     node = model.graph.node[0]
     node.name, node.op_type, node.domain = "forest", "TreeEnsembleClassifier", "ai.onnx.ml"
-    file = save(model, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(model, tmp_path)
     assert prepared.unfixable == (
         'm.onnx: operator TreeEnsembleClassifier (node "forest") is not supported by the compiler.'
     )
@@ -120,9 +118,7 @@ def test_a_version_that_onnx_does_not_know_is_for_the_runtimes_to_judge(
 ) -> None:
     proto = conv_model()
     proto.ir_version = ir_version
-    prepared = prepare(
-        save(proto, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
-    )
+    prepared = prepared_model(proto, tmp_path)
     assert [tensor.name for tensor in prepared.inputs] == ["x"]
     assert prepared.unfixable.startswith(said)
     assert bool(prepared.unfixable) == bool(said)
@@ -156,8 +152,7 @@ def test_a_tensor_without_a_length_ends_where_its_shape_does(
     proto = model_of([helper.make_node("Shape", ["w"], ["y"])], {}, {"y": [1]})
     proto.graph.initializer.append(tensor)
     (tmp_path / "w.bin").write_bytes(bytes(range(9)))
-    file = save(proto, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(proto, tmp_path)
     assert onnx.load(prepared.original).graph.initializer[0].raw_data == b"\1\2"
 
 
@@ -165,9 +160,8 @@ def test_a_map_cannot_be_given(tmp_path: Path) -> None:
     tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
     kind = onnx.TypeProto(map_type={"key_type": onnx.TensorProto.STRING, "value_type": tensor})
     given = onnx.helper.make_value_info("words", onnx.helper.make_sequence_type_proto(kind))
-    file = save(_of_input(given, "SequenceLength"), tmp_path / "m.onnx")
     with pytest.raises(ModelError, match=r"^m\.onnx: input words is of the kind sequence of map,"):
-        prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+        prepared_model(_of_input(given, "SequenceLength"), tmp_path)
 
 
 def test_a_sequence_has_the_shape_of_its_tensors_and_nothing_for_compilers(tmp_path: Path) -> None:
@@ -187,8 +181,7 @@ def test_texts_reach_no_compiler(tmp_path: Path) -> None:
     model = one_node_model("Identity")
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.elem_type = onnx.TensorProto.STRING
-    file = save(model, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(model, tmp_path)
     assert prepared.unfixable == (
         "m.onnx: input x has texts: only ONNX Runtime can be given these."
     )
@@ -204,10 +197,7 @@ FLOAT = onnx.TensorProto.FLOAT
 
 
 def test_an_unknown_operator_is_named_with_its_node(tmp_path: Path) -> None:
-    proto = one_node_model("Frobnicate")
-    file = tmp_path / "m.onnx"
-    file.write_bytes(proto.SerializeToString())
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(one_node_model("Frobnicate"), tmp_path)
     assert prepared.unfixable == (
         'm.onnx: operator Frobnicate (node "odd") is not supported by the compiler.'
     )
@@ -220,8 +210,7 @@ def test_sums_become_chains_of_additions_with_the_same_result(tmp_path: Path) ->
         helper.make_node("Sum", ["three"], ["one"], name="s1"),
         helper.make_node("Sum", ["one", "a"], ["y"], name="s2"),
     ]
-    file = save(model_of(nodes, dict.fromkeys("abc", shape), {"y": shape}), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(model_of(nodes, dict.fromkeys("abc", shape), {"y": shape}), tmp_path)
     assert {n.op_type for n in onnx.load(prepared.optimized).graph.node} <= {"Add", "Identity"}
     feed = {n: np.random.default_rng(0).random(shape, dtype=np.float32) for n in "abc"}
     results = [

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from tests.support.reports import make_report
+from tests.support.reports import make_report, with_finding
 from tunegate.artifacts.builds import ErrorEstimate, ErrorLimit, ShippedErrors, SideError, What
-from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Report
+from tunegate.artifacts.verdicts import CandidateOutcome, Report
 
 
 def make_error(
@@ -64,8 +64,4 @@ AFTER = make_side(make_error(1.6, 1.3, 1.9), make_error(99.2, 98.0, 99.9, what="
 
 def report_with(shipped: ShippedErrors, **fields: object) -> Report:
     """A report whose only finding has these errors."""
-    report = make_report("measured")
-    (finding,) = report.verdict.findings
-    changed: Finding = replace(finding, accuracy=shipped, **fields)
-    verdict = replace(report.verdict, findings=(changed,))
-    return replace(report, verdict=verdict)
+    return with_finding(make_report("measured"), accuracy=shipped, **fields)

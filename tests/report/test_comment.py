@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from tests.report.waived import waived
 from tests.support.golden import Golden
-from tests.support.reports import KINDS, WHOLE, make_report
+from tests.support.reports import KINDS, WHOLE, make_report, with_finding
 from tunegate.artifacts.changes import LayerChange
 from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
-from tunegate.artifacts.verdicts import Report
 from tunegate.decide.waiving import slowdowns, waiver_state
 from tunegate.errors import ConfigError
 from tunegate.report.comment import render
@@ -70,13 +69,6 @@ def test_hostile_names_add_no_element_to_the_page() -> None:
     assert set(re.findall(r"</?([a-zA-Z][\w-]*)", page)) <= OURS
 
 
-def test_every_row_of_every_table_has_as_many_cells_as_its_head() -> None:
-    page = MarkdownIt("commonmark").enable("table").render(render(make_report("hostile")))
-    for table in re.findall(r"<table>.*?</table>", page, flags=re.DOTALL):
-        rows = re.findall(r"<tr>(.*?)</tr>", table, flags=re.DOTALL)
-        assert len({len(re.findall(r"<t[hd]", row)) for row in rows}) == 1
-
-
 def tables(text: str) -> list[list[str]]:
     """The rows of each table, drawn as GitHub draws them."""
     page = MarkdownIt("commonmark").enable("table").render(text)
@@ -85,11 +77,12 @@ def tables(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_table_has_more_than_five_columns(kind: str) -> None:
+def test_no_table_has_more_than_five_columns_and_each_row_has_all_of_them(kind: str) -> None:
     drawn = tables(render(make_report(kind)))
     assert drawn
     for rows in drawn:
-        assert {len(re.findall(r"<t[hd]", row)) for row in rows} <= {2, 3, 4, 5}
+        (columns,) = {len(re.findall(r"<t[hd]", row)) for row in rows}
+        assert 2 <= columns <= 5
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hostile"])
@@ -143,18 +136,11 @@ def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
     assert waiver["model"] == make_report("hostile").verdict.findings[0].model
 
 
-def _with_inputs(report: Report, *inputs: DrawnInput) -> Report:
-    first, *others = report.verdict.findings
-    told = (replace(first, inputs=inputs), *others)
-    verdict = replace(report.verdict, findings=told)
-    return replace(report, verdict=verdict)
-
-
 def test_the_values_of_inputs_stand_in_a_fold_with_what_they_follow_from() -> None:
     tokens = DrawnInput(
         "ids", (1, 128), "int64", InputRule(Integers(0, 30521), "indices of the table words")
     )
-    text = render(_with_inputs(make_report("slowed"), tokens))
+    text = render(with_finding(make_report("slowed"), inputs=(tokens,)))
     fold = text[text.index("<summary>Inputs</summary>") :]
     assert "| `ids`" in fold
     assert "0 to 30521 | indices of the table words |" in fold
@@ -163,7 +149,8 @@ def test_the_values_of_inputs_stand_in_a_fold_with_what_they_follow_from() -> No
 def test_categories_of_a_hostile_model_add_no_element_to_the_page() -> None:
     evil = "<img src=x> | [a](http://b) @all\n# c"
     rule = InputRule(OneOf((evil,)), evil)
-    report = _with_inputs(make_report("hostile"), DrawnInput(evil, (1,), "object", rule))
+    drawn = DrawnInput(evil, (1,), "object", rule)
+    report = with_finding(make_report("hostile"), inputs=(drawn,))
     page = MarkdownIt("commonmark").enable("table").render(render(report))
     assert {*re.findall(r"</?([a-zA-Z][\w-]*)", page)} <= OURS
 

@@ -2,10 +2,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.measured_cells import make_measurement
+from tests.support.measured_cells import make_launches, make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.histogram import Histogram
-from tunegate.artifacts.measurements import Interval, Launch
+from tunegate.artifacts.measurements import Interval
 from tunegate.report import plots
 from tunegate.report.markdown import Section, fit_sections, sections_of
 
@@ -72,15 +72,8 @@ def test_a_reference_is_told_apart_from_what_decides() -> None:
 
 def test_the_slow_end_of_both_sides_is_told() -> None:
     times = Histogram(first=100, counts=(98, 1, 1))
-    launch = Launch(
-        effect=0.0,
-        base_ms=2.7,
-        head_ms=2.7,
-        pairs=1,
-        seconds=1.0,
-        base_times=times,
-        head_times=times,
-    )
+    (launch,) = make_launches([0.0])
+    launch = msgspec.structs.replace(launch, base_times=times, head_times=times)
     assert "99% of the inferences took at most 2.7" in plots.of_distribution([launch])
     assert plots.of_distribution([]) == ""
 

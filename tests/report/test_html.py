@@ -1,13 +1,12 @@
 import re
 from functools import cache
 
-import msgspec
 import pytest
 
 from tests.report.budgeted import BUDGETED
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
-from tests.support.reports import KINDS, WHOLE, make_report
+from tests.support.reports import KINDS, WHOLE, make_report, with_finding
 from tunegate.report import table
 from tunegate.report.html import render
 from tunegate.report.html_page import html_table, page_environment
@@ -42,11 +41,7 @@ def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
 
 
 def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table() -> None:
-    report = make_report("identical")
-    (finding,) = report.verdict.findings
-    finding = msgspec.structs.replace(finding, runtimes=BUDGETED)
-    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
-    page = render(msgspec.structs.replace(report, verdict=verdict))
+    page = render(with_finding(make_report("identical"), runtimes=BUDGETED))
     assert "<title>Latency by error; on the Pareto front: " in page
     lines = [line.strip() for line in outline(page).lines]
     columns = lines[lines.index("summary: Candidates (6)") :]

@@ -2,10 +2,9 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.golden import Golden
-from tests.support.reports import KINDS, WHOLE, make_report
+from tests.support.reports import KINDS, WHOLE, make_report, with_finding
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.report.junit import render
 
@@ -50,14 +49,12 @@ def test_rules_that_may_be_loosened_are_skipped_before_the_models() -> None:
 
 
 def test_a_case_says_why_a_runtime_does_not_run_the_model() -> None:
-    report = make_report("identical")
     candidates = (
         CandidateOutcome(candidate="onnxruntime", title="ONNX Runtime", ships=True),
         CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason="no LSTM"),
     )
-    finding = replace(report.verdict.findings[0], runtimes=candidates)
-    verdict = replace(report.verdict, findings=(finding,))
-    (said,) = ET.fromstring(render(replace(report, verdict=verdict))).iter("system-out")
+    report = with_finding(make_report("identical"), runtimes=candidates)
+    (said,) = ET.fromstring(render(report)).iter("system-out")
     assert str(said.text).splitlines()[3:] == ["TVM: no LSTM"]
 
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.support import reports
-from tests.support.tuning_tasks import make_outcome, make_tuning
+from tests.support.tuning_tasks import make_outcome, make_task, make_tuning
 from tunegate.artifacts.changes import SIDES, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Cost, TuningPlan
-from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse
 from tunegate.report.history import model_costs, together
 from tunegate_cache.format import records
 
@@ -25,22 +25,13 @@ model_sets = st.sets(st.sampled_from("abc"), min_size=1)
 
 
 def task(number: int, models: Sequence[ModelPath], lookup: records.Lookup) -> ResolvedTask:
-    return ResolvedTask(
-        TuningTask(
-            key=records.WorkloadKey(f"{number:064x}", "t" * 64),
-            shape=records.WorkloadShape("s", ()),
-            target="cpu",
-            operator="conv2d",
-            dtype="float32",
-            flops=1.0,
-            uses=tuple(
-                TaskUse(model=model, side=side, weight=2, name=f"layer{number}")
-                for model in models
-                for side in SIDES
-            ),
-        ),
-        lookup,
+    uses = tuple(
+        TaskUse(model=model, side=side, weight=2, name=f"layer{number}")
+        for model in models
+        for side in SIDES
     )
+    key = records.WorkloadKey(f"{number:064x}", "t" * 64)
+    return ResolvedTask(replace(make_task(), key=key, uses=uses), lookup)
 
 
 def planned(

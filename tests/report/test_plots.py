@@ -7,6 +7,7 @@ from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tests.support.reports import make_report
 from tunegate.artifacts.histogram import histogram
+from tunegate.artifacts.measurements import Launch
 from tunegate.report import plots
 from tunegate.report.candidates import ErrorPercent, error_percent, latency_by_error, pareto_front
 from tunegate.report.plots import distribution
@@ -33,13 +34,12 @@ def test_the_tuning_curve_tells_time_and_money() -> None:
 
 def test_every_measured_candidate_is_a_point_with_its_number_in_the_table() -> None:
     drawing = latency_by_error(BUDGETED)
-    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
-    assert {"1: ships", "2", "3", "4", "5"} <= set(shown)
+    assert {"1: ships", "2", "3", "4", "5"} <= {*texts(drawing)}
     assert "Pareto front: OpenVINO (bf16), OpenVINO" in drawing
 
 
 def test_a_candidate_whose_error_is_unknown_has_no_point() -> None:
-    shown = re.findall(r"<text[^>]*>([^<]*)</text>", latency_by_error(OF_AN_EARLIER_RUN))
+    shown = texts(latency_by_error(OF_AN_EARLIER_RUN))
     assert {"1: ships", "2", "3", "4"} <= set(shown)
     assert "5: ships" not in shown
 
@@ -49,28 +49,23 @@ def test_where_all_compute_the_same_numbers_nothing_is_drawn() -> None:
     assert latency_by_error(()) == ""
 
 
+def timed(base_ms: list[float], head_ms: list[float]) -> list[Launch]:
+    times = {"base_times": histogram(base_ms), "head_times": histogram(head_ms)}
+    return [replace(launch, **times) for launch in make_launches([0.0] * 4)]
+
+
 def test_both_sides_are_drawn_with_their_percentiles() -> None:
-    launches = [
-        replace(launch, base_times=histogram([5.0, 5.1, 6.0]), head_times=histogram([7.0, 9.0]))
-        for launch in make_launches([0.0] * 4)
-    ]
+    launches = timed([5.0, 5.1, 6.0], [7.0, 9.0])
     drawing = distribution(launches)
-    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
-    assert {"base", "head", "50%", "99%", "ms per inference; 8 inferences of the head"} <= set(
-        shown
-    )
+    told = {"base", "head", "50%", "99%", "ms per inference; 8 inferences of the head"}
+    assert told <= {*texts(drawing)}
     assert distribution(launches) == drawing
 
 
 def test_a_few_slow_inferences_leave_base_and_head_apart() -> None:
     slow = [*[3.0] * 60, 121.0]
-    launches = [
-        replace(
-            launch, base_times=histogram(slow), head_times=histogram([each * 1.4 for each in slow])
-        )
-        for launch in make_launches([0.0] * 4)
-    ]
-    shown = re.findall(r"<text[^>]*>([^<]*)</text>", distribution(launches))
+    launches = timed(slow, [each * 1.4 for each in slow])
+    shown = texts(distribution(launches))
     assert {"5", "10", "50", "100"} <= set(shown)
 
 

@@ -27,11 +27,11 @@ REPORT = make_report("slowed")
 
 
 def test_a_layer_of_one_side_alone_is_new_or_gone() -> None:
-    new = TaskDifference(
-        name="conv_9", base_ms=None, head_ms=2.0, source="library", library="ONNX Runtime"
-    )
-    gone = TaskDifference(
-        name="conv_8", base_ms=1.0, head_ms=None, source="library", library="ONNX Runtime"
+    new, gone = (
+        TaskDifference(
+            name="conv", base_ms=base_ms, head_ms=head_ms, source="library", library="ONNX Runtime"
+        )
+        for base_ms, head_ms in ((None, 2.0), (1.0, None))
     )
     first, second = operators_table(parts((new, gone))).cells()
     assert first[1:3] == ["new", "2.000 ms"]

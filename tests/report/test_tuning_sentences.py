@@ -142,15 +142,14 @@ def times(**milliseconds: float) -> RuntimeChoice:
     )
 
 
-def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
+def report(runtime: str, choice: RuntimeChoice | None) -> Report:
+    """Both sides ship with the runtime."""
     made = make_report("slowed")
     assert made.run is not None
     built = made.run.builds[0]
-    replaced = replace(
-        built,
-        base=replace(present(built.base), runtime=base, title=TITLES[base]),
-        head=replace(present(built.head), runtime=runtime, title=TITLES[runtime], choice=choice),
-    )
+    how = {"runtime": runtime, "title": TITLES[runtime]}
+    base, head = replace(present(built.base), **how), replace(present(built.head), **how)
+    replaced = replace(built, base=base, head=replace(head, choice=choice))
     return replace(made, run=replace(made.run, builds=(replaced,)))
 
 
@@ -160,38 +159,30 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
 
 
 @pytest.mark.parametrize(
-    ("runtime", "choice", "base", "said"),
+    ("runtime", "choice", "said"),
     [
-        (
-            "onnxruntime",
-            BOTH,
-            "onnxruntime",
-            "ONNX Runtime, 25% faster than TVM when they were compared.",
-        ),
+        ("onnxruntime", BOTH, "ONNX Runtime, 25% faster than TVM when they were compared."),
         (
             "tvm",
             times(tvm=4.04, onnxruntime=4.0),
-            "tvm",
             "TVM, 1% slower than ONNX Runtime (not clearly) when they were compared.",
         ),
         (
             "third",
             times(tvm=8.0, onnxruntime=6.0, third=3.0),
-            "third",
             ("Third, 50% faster than ONNX Runtime, 62% faster than TVM when they were compared."),
         ),
         (
             "onnxruntime",
             RuntimeChoice(reason="not measured: no answer in 120 s", refused=(ODD,)),
-            "onnxruntime",
             "(not measured: no answer in 120 s; TVM: operator Odd is not supported).",
         ),
     ],
 )
 def test_the_sentence_says_what_ships_and_what_it_saves(
-    runtime: str, choice: RuntimeChoice, base: str, said: str
+    runtime: str, choice: RuntimeChoice, said: str
 ) -> None:
-    (sentence,) = sentences.shipped_sentences(report(runtime, choice, base), str)
+    (sentence,) = sentences.shipped_sentences(report(runtime, choice), str)
     assert "ships with" in sentence
     assert sentence.endswith(said)
 
@@ -199,7 +190,7 @@ def test_the_sentence_says_what_ships_and_what_it_saves(
 def test_in_short_it_counts_those_that_are_refused() -> None:
     off = RefusedCandidate(candidate="third", title="Third", reason="off", error=ERROR)
     choice = replace(BOTH, refused=(off, ODD, ODD))
-    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice), str)
     assert sentence.endswith(
         "than TVM when they were compared. 3 other candidates are refused, 1 of them by the "
         "accuracy budget: the report has the reasons."
@@ -208,12 +199,12 @@ def test_in_short_it_counts_those_that_are_refused() -> None:
 
 def test_in_short_a_single_refusal_has_its_reason() -> None:
     choice = RuntimeChoice(refused=(ODD,))
-    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice), str)
     assert sentence.endswith("ONNX Runtime (TVM: operator Odd is not supported).")
 
 
 def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
-    made = report("tvm", None, "tvm")
+    made = report("tvm", None)
     assert made.run is not None
     (built,) = made.run.builds
     assert built.head is not None

@@ -29,6 +29,13 @@ def make_report(kind: str) -> Report:
     return KINDS[kind]()
 
 
+def with_finding(report: Report, **fields: object) -> Report:
+    """The report with these fields of its first finding."""
+    first, *others = report.verdict.findings
+    verdict = replace(report.verdict, findings=(replace(first, **fields), *others))
+    return replace(report, verdict=verdict)
+
+
 def identical() -> Report:
     finding = parts.finding("pass", "identical build on both sides, not measured")
     change = parts.change(change="weights-only", reason="only tensor data differs")

@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import relax, te
 from tvm.relax import TensorType
 
+from tests.compiler.importing.fused_module import imported
+from tests.support.prepared_models import prepared_model
 from tests.support.small_onnx import chain_model, conv_model, model_of, one_node_model, save, typed
 from tests.support.tuning_records import make_record
 from tests.support.worker_requests import build_request
@@ -356,10 +358,7 @@ OTHER: Any = tvm_target(TargetConfig(name="cpu", threads=1, cpu="haswell")).targ
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    place = tmp_path_factory.mktemp("model")
-    file = save(chain_model(layers=2, width=16), place / "m.onnx")
-    prepared = prepare(file, shapes={}, into=place / "p", path="m.onnx")
-    return import_in_layout(prepared, ONE_THREAD, "m.onnx", ("nhwc",))
+    return imported(chain_model(layers=2, width=16), tmp_path_factory.mktemp("model"), ONE_THREAD)
 
 
 def outputs(executable: Any, files: Any, place: Path) -> Any:
@@ -420,9 +419,7 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
     weights = numpy_helper.from_array(np.random.default_rng(2).random((16, 16), "float32"), "w")
     model = onnx.parser.parse_model(BRANCHES)
     model.graph.initializer.append(weights)
-    file = save(model, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    module = import_in_layout(prepared, ONE_THREAD, "m.onnx", ("nhwc",))
+    module = imported(model, tmp_path, ONE_THREAD)
     executable, files = KernelObjects().executable(module, ONE_THREAD, {}, tmp_path / "k")
     executable.export_library(str(tmp_path / "m.so"), addons=[str(each) for each in files])
     ran: list[str] = []
@@ -438,7 +435,7 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
         ran.clear()
         feed = {"x": x, "c": np.array(taken), "k": np.array(inner)}
         found = machine["main"](*map(tvm.runtime.tensor, feed.values()))
-        expected = ReferenceSession(file).run(feed)
+        expected = ReferenceSession(tmp_path / "m.onnx").run(feed)
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5)
         assert any("matmul" in name for name in ran) is not taken
@@ -449,8 +446,7 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
 
 
 def open_at(model: onnx.ModelProto, place: Path) -> OpenModel:
-    prepared = prepare(save(model, place / "m.onnx"), shapes={}, into=place / "p", path="m.onnx")
-    return open_model(prepared, ONE_THREAD, "m.onnx", layouts=("nhwc", "nchw"))
+    return open_model(prepared_model(model, place), ONE_THREAD, "m.onnx", layouts=("nhwc", "nchw"))
 
 
 def test_its_kernels_are_found(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from tvm import relax
 
-from tests.compiler.importing.fused_module import fused_module, one_call
+from tests.compiler.importing.fused_module import fused_module, imported, one_call
 from tests.support.operator_models import of_one, operator_model, outputs_of, replaced, rewritten
+from tests.support.prepared_models import prepared_model
 from tests.support.small_onnx import (
     chain_model,
     conv_model,
@@ -38,8 +39,6 @@ from tunegate.compiler.opening import import_in_layout, unbuildable
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.preparation import prepare
-from tunegate.models.prepared import PreparedModel
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import Built
 
@@ -284,27 +283,21 @@ def test_constants_are_initializers_and_constant_nodes() -> None:
 # A model is imported in the first layout in which it can be built.
 
 
-@pytest.fixture
-def prepared(tmp_path: Path) -> PreparedModel:
-    file = save(conv_model(), tmp_path / "m.onnx")
-    return prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-
-
 def test_the_second_layout_is_taken_where_the_first_cannot_be_built(
-    prepared: PreparedModel, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = import_in_layout(prepared, TARGET, "m", ("nchw",))
+    only = imported(conv_model(), tmp_path, TARGET, "nchw")
     monkeypatch.setattr(opening, "unbuildable", _only_first_refused())
-    found = import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+    convolution = prepared_model(conv_model(), tmp_path)
+    found = import_in_layout(convolution, TARGET, "m.onnx", ("nhwc", "nchw"))
     digests = [[f.workload.digest for f in functions_of(each)] for each in (only, found)]
     assert digests[0] == digests[1]
 
 
 def test_what_the_first_layout_lacks_is_said_where_none_can_be_built(tmp_path: Path) -> None:
-    file = save(one_node_model("Det"), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    unknown = prepared_model(one_node_model("Det"), tmp_path)
     with pytest.raises(UnsupportedModelError, match="Det"):
-        import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+        import_in_layout(unknown, TARGET, "m", ("nhwc", "nchw"))
 
 
 def _only_first_refused() -> Callable[..., str]:

@@ -15,7 +15,7 @@ from onnx import helper
 from tvm import relax
 from tvm.relax import op
 
-from tests.compiler.importing.fused_module import one_call
+from tests.compiler.importing.fused_module import imported, one_call
 from tests.support.present import present
 from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.builds import Build
@@ -26,10 +26,8 @@ from tunegate.compiler.layouts.layout import (
     with_turned_convolutions,
     without_inverse_transposes,
 )
-from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
@@ -156,12 +154,8 @@ def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
     weights = {"plain": (8, 3, 3, 3), "window": (8, 1, 3, 3), "last": (4, 8, 1, 1)}
     tensors = {name: np.ones(shape, "float32") for name, shape in weights.items()}
     tensors |= {name: np.array(value, "float32") for name, value in names.items()}
-    file = save(
-        model_of(nodes, {"x": [1, 3, 24, 24]}, {"y": [1, 4, 24, 24]}, tensors), tmp_path / "m.onnx"
-    )
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
-    module = import_in_layout(prepared, target, "m.onnx", ("nhwc",))
+    model = model_of(nodes, {"x": [1, 3, 24, 24]}, {"y": [1, 4, 24, 24]}, tensors)
+    module = imported(model, tmp_path, tvm_target(TargetConfig(name="cpu", threads=1)).target)
     turned = [name for name in map(str, module.get_global_vars()) if "transpose" in name]
     assert len(turned) <= 2, turned  # the model's own input and output
     assert len(module.functions) <= 6, list(module.functions)  # three convolutions, with all else

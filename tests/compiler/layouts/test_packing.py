@@ -22,20 +22,18 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import IndexMap
 
-from tests.compiler.importing.fused_module import one_call
+from tests.compiler.importing.fused_module import imported, one_call
 from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
-from tests.support.small_onnx import conv_model, model_of, save, typed
+from tests.support.small_onnx import conv_model, model_of, typed
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts import packing
 from tunegate.compiler.layouts import packing as prepacking
 from tunegate.compiler.layouts.layout import channels_last
-from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.models.preparation import prepare
 
 Split = tuple[int, int, int]
 """A dimension of the result: (axis, stride, extent)."""
@@ -128,12 +126,12 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 OF_EIGHT_LANES = tvm_target(TargetConfig(name="cpu", threads=1, cpu="haswell")).target
 
 
+CONVOLUTION = conv_model(channels=16, out=32, size=14)
+
+
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    directory = tmp_path_factory.mktemp("prepacking")
-    model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
-    prepared = prepare(model, shapes={}, into=directory / "p", path="m.onnx")
-    return import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
+    return imported(CONVOLUTION, tmp_path_factory.mktemp("prepacking"), TARGET)
 
 
 def convolution(module: Any) -> ModelFunction:
@@ -223,9 +221,7 @@ def test_a_build_packs_nothing_at_run_time(module: Any) -> None:
 
 def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
     """A scatter into a constant: the compiler's split fails on it."""
-    model = save(scatter_model(), tmp_path / "m.onnx")
-    prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
-    built = packing.fold_packing(import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",)))
+    built = packing.fold_packing(imported(scatter_model(), tmp_path, TARGET))
     assert not any("prepack" in variable.name_hint for variable in built.functions)
 
 
@@ -241,10 +237,7 @@ def scatter_model() -> onnx.ModelProto:
 
 
 def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:
-    model = save(conv_model(channels=16, out=32, size=14), tmp_path / "m.onnx")
-    prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
-    last = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
-    first = import_in_layout(prepared, TARGET, "m.onnx", ("nchw",))
+    last, first = (imported(CONVOLUTION, tmp_path / way, TARGET, way) for way in ("nhwc", "nchw"))
 
     def shapes(module: Any) -> list[list[int]]:
         return [[int(n) for n in p.ty.shape.values] for p in module["main"].params]

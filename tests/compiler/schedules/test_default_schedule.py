@@ -12,16 +12,16 @@ import tvm
 from msgspec.structs import replace
 from tvm import te, topi
 
+from tests.compiler.importing.fused_module import imported
 from tests.compiler.schedules.test_elementary_functions import Made, function, outputs
 from tests.compiler.schedules.test_unfolded_image import convolution, product_tiles_module_of
 from tests.compiler.search.test_search import added, product
 from tests.support.models import grouped_convolutions
 from tests.support.present import present
-from tests.support.small_onnx import matmul_model, save
+from tests.support.small_onnx import matmul_model
 from tests.support.tuning_records import make_key, make_record
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules import schedule_choice, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.schedules.default_schedule import with_default_schedule, with_inlined_chains
@@ -31,7 +31,6 @@ from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.compiler.versions import DEFAULT_SCHEDULES
 from tunegate.config import TargetConfig
-from tunegate.models.preparation import prepare
 from tunegate.tune.prior import prior_of
 from tunegate.tune.protocol import Schedule
 from tunegate.tune.samples import SampleFeatures, ScheduleSample
@@ -308,9 +307,7 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1))
 
 
 def schedule_choice_product(directory: Path) -> ModelFunction:
-    file = save(matmul_model(), directory / "m.onnx")
-    prepared = prepare(file, shapes={}, into=directory / "p", path="m.onnx")
-    (function,) = functions_of(import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",)))
+    (function,) = functions_of(imported(matmul_model(), directory, TARGET.target, "nchw"))
     return function
 
 

@@ -46,10 +46,10 @@ def _lookup(rows: int, extra: int = 0) -> onnx.ModelProto:
     return graph_of(nodes, [IDS], weights=weights)
 
 
-def _prepared(model: onnx.ModelProto, at: Path, name: str = "head") -> PreparedModel:
-    file = at / f"{name}.onnx"
+def _prepared(model: onnx.ModelProto, at: Path, **shapes: tuple[int, ...]) -> PreparedModel:
+    file = at / "m.onnx"
     onnx.save(model, file)
-    return prepare(file, shapes={}, into=at / name, path=file.name)
+    return prepare(file, shapes=shapes, into=at / "m", path=file.name)
 
 
 def _rules(model: onnx.ModelProto, at: Path, known: KnownInputs) -> dict[str, InputRule | None]:
@@ -254,9 +254,7 @@ def _recognizer(*sides: str | int) -> onnx.ModelProto:
 
 
 def test_a_refused_size_is_told_as_a_size(tmp_path: Path) -> None:
-    file = tmp_path / "m.onnx"
-    onnx.save(_recognizer(1, 3, "H", "W"), file)
-    prepared = prepare(file, shapes={"x": (1, 3, 25, 25)}, into=tmp_path / "m", path="m.onnx")
+    prepared = _prepared(_recognizer(1, 3, "H", "W"), tmp_path, x=(1, 3, 25, 25))
     with pytest.raises(ModelError) as raised:
         draw_inputs(prepared, KnownInputs(), "m.onnx")
     text = str(raised.value)
@@ -324,10 +322,7 @@ def test_words_of_a_text_that_is_taken_apart_are_joined() -> None:
 def test_inputs_that_fill_the_memory_are_not_drawn(tmp_path: Path, size: str | int) -> None:
     inputs = [GraphInput("x", (size, 1), "float32")]  # type: ignore[arg-type]
     model = graph_of([node("Shape", "x", "y")], inputs)
-    file = tmp_path / "m.onnx"
-    onnx.save(model, file)
-    shapes = {"x": (2**28, 1)} if size == "n" else {}
-    prepared = prepare(file, shapes=shapes, into=tmp_path / "m", path=file.name)
+    prepared = _prepared(model, tmp_path, **({"x": (2**28, 1)} if size == "n" else {}))
     where = "n 268435456" if size == "n" else "the sizes that it states"
     remedy = "Give the sizes that you" if size == "n" else "Export it with the sizes that you"
     with pytest.raises(ModelError) as caught:
@@ -338,9 +333,7 @@ def test_inputs_that_fill_the_memory_are_not_drawn(tmp_path: Path, size: str | i
 
 def test_outputs_that_fill_the_memory_are_not_compared(tmp_path: Path) -> None:
     inputs, wide = [GraphInput("x", (1,), "float32")], {"wide": np.array([2**28 + 2**18])}
-    file = tmp_path / "m.onnx"
-    onnx.save(graph_of([node("Expand", "x wide", "y")], inputs, weights=wide), file)
-    prepared = prepare(file, shapes={}, into=tmp_path / "m", path=file.name)
+    prepared = _prepared(graph_of([node("Expand", "x wide", "y")], inputs, weights=wide), tmp_path)
     said = "m.onnx: its outputs take 1,025 MiB at the sizes that it states, and at most 1,024 MiB"
     with pytest.raises(ModelError, match=said):
         draw_inputs(prepared, KnownInputs(), "m.onnx")

@@ -28,23 +28,25 @@ from tunegate.settings import Settings
 NUMBERS = np.arange(6, dtype=np.int64).reshape(2, 3)
 
 
-def _npy(array: Any, *, allow_pickle: bool = False) -> bytes:
+def _npz(*arrays: Any, **named: Any) -> bytes:
     stream = io.BytesIO()
-    np.save(stream, array, allow_pickle=allow_pickle)
+    np.savez_compressed(stream, *arrays, **named)
     return stream.getvalue()
 
 
-def _npz(**arrays: Any) -> bytes:
+def _zip(compression: int, *arrays: Any) -> bytes:
     stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for place, array in enumerate(arrays):
+            archive.writestr(f"{place}.npy", npy_of(array))
     return stream.getvalue()
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("x.npy", _npy(NUMBERS)),
-        ("X.NPY", _npy(NUMBERS)),
+        ("x.npy", npy_of(NUMBERS)),
+        ("X.NPY", npy_of(NUMBERS)),
         ("x.npz", _npz(only=NUMBERS)),
         ("x.npz", _npz(ids=NUMBERS, mask=np.ones(2))),
         ("input_0.pb", onnx.numpy_helper.from_array(NUMBERS, "ids").SerializeToString()),
@@ -73,14 +75,15 @@ EVIL = np.array([Evil()], dtype=object)
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.npy", _npy(EVIL, allow_pickle=True), "pickle, which is never loaded"),
+        ("x.npy", npy_of(EVIL), "pickle, which is never loaded"),
         ("x.npy", pickle.dumps(Evil()), "cannot be read as .npy"),
         ("x.npz", _npz(a=NUMBERS, b=NUMBERS), "it has no array ids; it has a, b"),
         ("x.npz", b"PK", "cannot be read as .npz"),
         ("x.pb", b"\xff\xff", "cannot be read as .pb"),
         ("x.pb", b"", "no TensorProto"),
         ("x.npy", b"", "cannot be read as .npy"),
-        ("x.npy", _npy(NUMBERS)[:-1], "its header and its size do not fit together"),
+        ("x.npy", npy_of(NUMBERS)[:-1], "its header and its size do not fit together"),
+        ("x.npy", npy_of(NUMBERS).replace(b"Y\x01", b"Y\x09"), "version 9.0 of the format"),
         ("x.txt", b"1 2", "must end in .npy, .npz, .pb"),
     ],
 )
@@ -99,21 +102,17 @@ def test_an_archive_of_very_many_files_is_not_listed() -> None:
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_files, "MAX_ARRAY_BYTES", 10_000)
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", _npy(np.zeros(100_000)))
+    archive = _zip(zipfile.ZIP_DEFLATED, np.zeros(100_000))
     with pytest.raises(ModelError, match=r"more than the \d+ MiB that an input may have"):
-        read_array(stream.getvalue(), "x.npz", "x")
+        read_array(archive, "x.npz", "x")
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_an_archive_that_unpacks_at_once_whatever_is_read_is_refused(compression: int) -> None:
     """A megabyte of bzip2 unpacks to twenty gigabytes."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", compression) as archive:
-        archive.writestr("x.npy", _npy(NUMBERS))
+    archive = _zip(compression, NUMBERS)
     with pytest.raises(ModelError, match="not compressed as NumPy does it"):
-        read_array(stream.getvalue(), "x.npz", "x")
+        read_array(archive, "x.npz", "x")
 
 
 def test_a_header_that_claims_petabytes_takes_no_memory() -> None:
@@ -127,7 +126,7 @@ def test_a_header_that_claims_petabytes_takes_no_memory() -> None:
 @settings(max_examples=60)
 @given(cut=st.integers(0, 200), at=st.integers(0, 199), byte=st.integers(0, 255))
 def test_damaged_files_are_arrays_or_told(cut: int, at: int, byte: int) -> None:
-    for name, whole in (("x.npy", _npy(NUMBERS)), ("x.npz", _npz(x=NUMBERS))):
+    for name, whole in (("x.npy", npy_of(NUMBERS)), ("x.npz", _npz(x=NUMBERS))):
         content = bytearray(whole[: len(whole) - cut])
         if at < len(content):
             content[at] = byte
@@ -136,12 +135,6 @@ def test_damaged_files_are_arrays_or_told(cut: int, at: int, byte: int) -> None:
 
 
 ONE, TWO = np.array([1, 2]), np.array([[3.5]])
-
-
-def _sequence_files_npz(*arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, *arrays)
-    return stream.getvalue()
 
 
 def _sequence(*arrays: Any) -> bytes:
@@ -163,12 +156,12 @@ def _lists(value: Any) -> Any:
     [
         ("a.pb", _sequence(ONE, TWO), "sequence", [[1, 2], [[3.5]]]),
         ("a.pb", _sequence(), "sequence", []),
-        ("a.npz", _sequence_files_npz(ONE, TWO), "sequence", [[1, 2], [[3.5]]]),
-        ("a.npz", _sequence_files_npz(*range(12)), "sequence", [*range(12)]),
+        ("a.npz", _npz(ONE, TWO), "sequence", [[1, 2], [[3.5]]]),
+        ("a.npz", _npz(*range(12)), "sequence", [*range(12)]),
         ("a.pb", _optional(ONE, onnx.OptionalProto.TENSOR), "optional", [1, 2]),
         ("a.pb", _optional(None, onnx.OptionalProto.TENSOR), "optional", None),
         ("a.pb", _optional([ONE], onnx.OptionalProto.SEQUENCE), "optional sequence", [[1, 2]]),
-        ("a.npz", _sequence_files_npz(ONE), "optional sequence", [[1, 2]]),
+        ("a.npz", _npz(ONE), "optional sequence", [[1, 2]]),
     ],
 )
 def test_values_are_read_in_order(name: str, content: bytes, form: InputForm, value: Any) -> None:
@@ -200,15 +193,10 @@ def test_a_sequence_has_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="it has 1025 tensors; a sequence may have 1024"):
         read_value(long, "a.pb", "x", "sequence")
     monkeypatch.setattr(value_files, "MAX_ARRAY_BYTES", 3000)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for place in range(3):
-            stream = io.BytesIO()
-            np.save(stream, np.zeros(150))
-            archive.writestr(f"{place}.npy", stream.getvalue())
-    assert len(packed.getvalue()) < 3000
+    packed = _zip(zipfile.ZIP_DEFLATED, *[np.zeros(150)] * 3)
+    assert len(packed) < 3000
     with pytest.raises(ModelError, match=r"more than the \d+ MiB that an input may have"):
-        read_value(packed.getvalue(), "a.npz", "x", "sequence")
+        read_value(packed, "a.npz", "x", "sequence")
 
 
 @settings(max_examples=60)

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.models import inexact
 from tests.support.models.inexact import row_norm
 from tests.support.models.unusual import map_model
@@ -485,26 +486,12 @@ def quantized_product(accuracy_level: int) -> onnx.ModelProto:
     random = np.random.default_rng(0)
     packed = random.integers(0, 256, (32, 2, 16), np.uint8)
     scales = random.random(64).astype(np.float32)
-    node = helper.make_node(
-        "MatMulNBits",
-        ["x", "w", "scales"],
-        ["y"],
-        domain="com.microsoft",
-        K=64,
-        N=32,
-        bits=4,
-        block_size=32,
-        accuracy_level=accuracy_level,
+    of_blocks: dict[str, Any] = {"bits": 4, "block_size": 32, "accuracy_level": accuracy_level}
+    product = node(
+        "MatMulNBits", "x w scales", "y", domain="com.microsoft", K=64, N=32, **of_blocks
     )
-    graph = helper.make_graph(
-        [node],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 32])],
-        [numpy_helper.from_array(packed, "w"), numpy_helper.from_array(scales, "scales")],
-    )
-    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=domains, ir_version=8)
+    x = GraphInput("x", (4, 64), "float32")
+    return graph_of([product], [x], weights={"w": packed, "scales": scales})
 
 
 def test_other_numbers_with_the_same_weights_are_told(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ rewrite them, so there the last resort alone is tried by hand."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.models.reference.test_comparison import artifact_of, compared
 from tests.support.models.inexact import cancelling_model
 from tests.support.small_onnx import model_of, part_of, save, typed
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.models.reference.comparison import Reference, compare_outputs
+from tunegate.models.reference.comparison import Reference
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.models.reference.own_constants import with_own_constants, with_unsigned_operands
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
@@ -307,23 +307,15 @@ def detector(*, moved: float = 0.0, spread: float = 3e-6) -> onnx.ModelProto:
 
 def check_of(change: Callable[[Outputs], Outputs], tmp_path: Path, **other: float) -> NumericCheck:
     """The check of a build with weights a rounding away, whose outputs are changed."""
-    import onnxruntime  # noqa: PLC0415
-
     file = save(detector(), tmp_path / "m.onnx")
     build = onnxruntime.InferenceSession(detector(**other).SerializeToString())
-    artifact = ArtifactFile(
-        runtime="any",
-        file="m.onnx",
-        inputs=(ArtifactTensor("x", (1, WIDTH), "float32"),),
-        outputs=(
-            ArtifactTensor("picked", (1, PICKED, 4), "float32"),
-            ArtifactTensor("best", (1, PICKED), "float32"),
-            ArtifactTensor("places", (1, PICKED), "int64"),
-        ),
-        threads=1,
+    artifact = artifact_of(
+        ArtifactTensor("x", (1, WIDTH), "float32"),
+        ArtifactTensor("picked", (1, PICKED, 4), "float32"),
+        ArtifactTensor("best", (1, PICKED), "float32"),
+        ArtifactTensor("places", (1, PICKED), "int64"),
     )
-    reference = partial(Reference, file, artifact.inputs, (1, 2))
-    told = compare_outputs(lambda feed: change(build.run(None, dict(feed))), reference, artifact)
+    told = compared(lambda feed: change(build.run(None, dict(feed))), file, artifact, (1, 2))
     assert isinstance(told, NumericCheck)
     return told
 

@@ -11,10 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.models.inexact import quantized_model, row_norm, unfusable_model
+from tests.support.prepared_models import prepared_model
 from tests.support.small_onnx import conv_model, model_of, one_node_model, save, typed
 from tunegate.errors import NotOfferedError
-from tunegate.models.preparation import prepare
-from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference import onnx_runtime
 from tunegate.models.reference.comparison import arrays_in, kind
 from tunegate.models.reference.model_precision import ModelPrecision, precision_of, save_float16
@@ -228,16 +227,14 @@ def test_what_does_not_load_unoptimized_either_is_the_models_own_fault(tmp_path:
 
 
 def test_a_model_whose_basic_fusions_fail_is_compiled_as_it_is_written(tmp_path: Path) -> None:
-    file = save(unfusable_model(), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={"x": (1, 3, 8, 8)}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(unfusable_model(), tmp_path, x=(1, 3, 8, 8))
     assert [node.op_type for node in onnx.load(prepared.optimized).graph.node] == ["Pad", "MaxPool"]
 
 
 def test_a_static_model_that_is_refused_is_not_said_to_lack_static_shapes(tmp_path: Path) -> None:
     model = one_node_model("Relu")
     model.graph.node.append(helper.make_node("Reshape", ["x", "nowhere"], ["z"]))
-    file = save(model, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={"x": (4, 4)}, into=tmp_path / "p", path="m.onnx")
+    prepared = prepared_model(model, tmp_path, x=(4, 4))
     assert prepared.unfixable.startswith("m.onnx: ONNX Runtime does not load it (")
 
 
@@ -255,12 +252,8 @@ def test_the_noise_of_the_reference_is_bounded() -> None:
 # Models converted to float16.
 
 
-def prepared(model: onnx.ModelProto, root: Path) -> PreparedModel:
-    return prepare(save(model, root / "m.onnx"), shapes={}, into=root / "into", path="m.onnx")
-
-
 def test_weights_are_halves_and_what_goes_in_and_out_is_as_before(tmp_path: Path) -> None:
-    model = prepared(conv_model(), tmp_path)
+    model = prepared_model(conv_model(), tmp_path)
     save_float16(model, tmp_path / "half.onnx")
     rng = np.random.default_rng(1)
     feed = {each.name: rng.random(each.shape, np.float32) for each in model.inputs}
@@ -272,4 +265,4 @@ def test_weights_are_halves_and_what_goes_in_and_out_is_as_before(tmp_path: Path
 
 def test_a_model_without_weights_is_not_offered(tmp_path: Path) -> None:
     with pytest.raises(NotOfferedError, match="no weights in float32"):
-        save_float16(prepared(one_node_model("Relu"), tmp_path), tmp_path / "half.onnx")
+        save_float16(prepared_model(one_node_model("Relu"), tmp_path), tmp_path / "half.onnx")
