@@ -229,15 +229,13 @@ def load(buffer: Any, indices: list[Any]) -> Any:
 def test_variables_and_loads_are_replaced_in_every_kind_of_expression() -> None:
     x, y = tirx.Var("x", "int64"), tirx.Var("y", "int64")
     buffer = tirx.decl_buffer((8,), "float32")
-    number = tirx.Cast("float32", x)
-    before = tirx.Select(
-        tirx.Not(x < 3), tirx.exp(buffer[x] * number), tirx.max(buffer[x + 1], tirx.const(0.0))
-    )
-    number = tirx.Cast("float32", y)
-    after = tirx.Select(
-        tirx.Not(y < 3), tirx.exp(buffer[y] * number), tirx.max(buffer[y + 1], tirx.const(0.0))
-    )
-    tvm.ir.assert_structural_equal(rewritten(before, {x: y}, load), after)
+
+    def of(at: Any) -> Any:
+        number = tirx.Cast("float32", at)
+        above = tirx.max(buffer[at + 1], tirx.const(0.0))
+        return tirx.Select(tirx.Not(at < 3), tirx.exp(buffer[at] * number), above)
+
+    tvm.ir.assert_structural_equal(rewritten(of(x), {x: y}, load), of(y))
 
 
 def test_an_expression_of_another_kind_is_refused() -> None:

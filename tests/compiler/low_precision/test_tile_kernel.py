@@ -302,15 +302,22 @@ def bordered(
     return function.params[0], [*blocks_of(function)], function.params[1]
 
 
-def zeros_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
-    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
-    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(0.0, "float32"))
+def around(
+    border: float = 0.0, end: int = HEIGHT + 1, row: Callable[[Any], Any] = lambda y: y - 1
+) -> Callable[..., Any]:
+    """An image within a border of this number, read up to this end at these rows."""
+
+    def value(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+        inside = tirx.all(y >= 1, y < end, x >= 2, x < WIDTH + 2)
+        return tirx.if_then_else(inside, image[n, row(y), x - 2, c], tirx.const(border, "float32"))
+
+    return value
 
 
 def test_a_border_of_zeros_is_read_and_a_copy_has_none() -> None:
     copied = bordered(lambda image, *at: image[at], HEIGHT, WIDTH)
     for (image, blocks, made), wanted in (
-        (bordered(zeros_around), Extents(1, 2)),
+        (bordered(around()), Extents(1, 2)),
         (copied, Extents(0, 0)),
     ):
         found, padding = padding_of(blocks, made)
@@ -319,26 +326,15 @@ def test_a_border_of_zeros_is_read_and_a_copy_has_none() -> None:
 
 
 def test_without_a_block_the_image_is_its_own() -> None:
-    image, _, _ = bordered(zeros_around)
+    image, _, _ = bordered(around())
     assert padding_of([], image) == (image, Extents(0, 0))
 
 
-def ones_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
-    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
-    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(1.0, "float32"))
-
-
-def less_than_the_image(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
-    inside = tirx.all(y >= 1, y < HEIGHT, x >= 2, x < WIDTH + 2)
-    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(0.0, "float32"))
-
-
-def twice_as_far(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
-    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
-    return tirx.if_then_else(inside, image[n, y // 2, x - 2, c], tirx.const(0.0, "float32"))
-
-
-@pytest.mark.parametrize("value", [ones_around, less_than_the_image, twice_as_far])
+@pytest.mark.parametrize(
+    "value",
+    [around(border=1.0), around(end=HEIGHT), around(row=lambda y: y // 2)],
+    ids=["ones around", "less than the image", "twice as far"],
+)
 def test_anything_else_is_none(value: Callable[..., Any]) -> None:
     _, blocks, made = bordered(value)
     assert padding_of(blocks, made)[0] is None

@@ -19,6 +19,7 @@ from tests.compiler.schedules.test_unfolded_image import (
     batched,
     convolution,
     product,
+    product_tiles_computed,
     product_tiles_module_of,
     turned,
 )
@@ -30,7 +31,6 @@ from tests.support.small_onnx import model_of, save
 from tests.support.tuning_records import make_record
 from tests.support.worker_requests import build_request
 from tunegate.compiler.build.functions import ModelFunction
-from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts.packing import MAIN, split_kernel
@@ -127,7 +127,6 @@ def test_it_knows_where_the_weights_are_the_same(
 
 # A form of convolutions that a target asks for is what is searched, and what is built.
 
-load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 PLAIN = canonical_workload(primitive(workloads()["conv2d_nhwc_float32"]))
 PRODUCT = canonical_workload(primitive(workloads()["matmul_float32"]))
@@ -154,14 +153,12 @@ def test_where_the_search_chooses_nothing_is_touched() -> None:
 
 
 def test_each_form_has_records_and_templates_of_its_own() -> None:
-    workloads_ = [
-        PLAIN,
-        *(canonical_workload(mark(PLAIN.module, each)) for each in (DIRECT, IM2COL)),
-    ]
-    assert len({each.digest for each in workloads_}) == 3
+    marked = (canonical_workload(mark(PLAIN.module, each)) for each in (DIRECT, IM2COL))
+    forms = [PLAIN, *marked]
+    assert len({each.digest for each in forms}) == 3
     names = [
-        {each.variant.name for each in DesignSpace(found, TARGET).templates.values()}
-        for found in workloads_
+        {each.variant.name for each in DesignSpace(form, TARGET).templates.values()}
+        for form in forms
     ]
     assert names == [{DIRECT, IM2COL}, {DIRECT}, {IM2COL}]
 
@@ -233,17 +230,8 @@ def layer(
     return [x, w, b, before, topi.add(topi.multiply(y, topi.sigmoid(y)), before)]
 
 
-def values(
-    module: Any, tensors: list[Any], threads: int = 1, *, pixel: float | None = None
-) -> np.ndarray:
-    kernel = built_kernel(module, target(threads))
-    random = np.random.default_rng(1)
-    arrays = [random.normal(size=[int(n) for n in e.shape]).astype("float32") for e in tensors]
-    arrays[0][0, 4, 4, 0] = arrays[0][0, 4, 4, 0] if pixel is None else pixel
-    given = [*map(tvm.runtime.tensor, arrays)]
-    kernel.function["main"](*kernel.arguments(given))
-    found: np.ndarray = given[-1].numpy()
-    return found
+def values(module: Any, tensors: list[Any], threads: int = 1, **how: Any) -> np.ndarray:
+    return product_tiles_computed(module, tensors, target(threads), **how)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +246,7 @@ def values(
     ],
 )
 def test_numbers_are_those_of_the_direct_form(tensors: list[Any], threads: int) -> None:
-    direct = product_tiles_module_of(tensors, constant=True)
+    direct = product_tiles_module_of(tensors)
     tiled = with_winograd(direct, target(threads))
     assert BLOCK in str(tiled)
     assert ("T.parallel" in str(tiled)) == (threads > 1)
@@ -270,7 +258,7 @@ def test_numbers_are_those_of_the_direct_form(tensors: list[Any], threads: int) 
 
 def test_a_pixel_that_is_nan_reaches_its_window_in_the_direct_form_and_else_its_tiles() -> None:
     tensors = layer(28, 28, 32, 64)
-    direct = product_tiles_module_of(tensors, constant=True)
+    direct = product_tiles_module_of(tensors)
     spoilt = (
         values(each, tensors, pixel=np.nan) for each in (direct, with_winograd(direct, target()))
     )
@@ -278,16 +266,14 @@ def test_a_pixel_that_is_nan_reaches_its_window_in_the_direct_form_and_else_its_
 
 
 def test_what_follows_is_written_with_the_convolution() -> None:
-    tiled = str(
-        with_winograd(product_tiles_module_of(layer(28, 28, 32, 64), constant=True), target())
-    )
+    tiled = str(with_winograd(product_tiles_module_of(layer(28, 28, 32, 64)), target()))
     assert "T_sigmoid" not in tiled
     assert tiled.count("T.sigmoid") == 1
 
 
 def test_weights_are_transformed_before_the_kernel_runs() -> None:
     tensors = layer(28, 28, 32, 64)
-    kernel = split_kernel(with_winograd(product_tiles_module_of(tensors, constant=True), target()))
+    kernel = split_kernel(with_winograd(product_tiles_module_of(tensors), target()))
     assert kernel.packs == (1,)
     assert "winograd_weights" not in str(kernel.module[MAIN])
 
@@ -301,36 +287,25 @@ def test_other_convolutions_stay_as_they_are() -> None:
     dilated = topi.nn.conv2d(*plain[:2], 1, 2, 2, data_layout="NHWC", kernel_layout="HWIO")
     narrow = topi.nn.conv2d(*half, 1, 1, 1, data_layout="NHWC", kernel_layout="HWIO")
     first = topi.nn.conv2d(x, w, 1, 1, 1)
-    modules = [
-        grouped,
-        product_tiles_module_of(plain, constant=False),
-        *(
-            product_tiles_module_of(each, constant=True)
-            for each in (
-                convolution(28, 32, 64, stride=2),
-                [*plain[:2], dilated],
-                [*half, narrow],
-                [x, w, first],
-            )
-        ),
-    ]
+    strided = convolution(28, 32, 64, stride=2)
+    others = (strided, [*plain[:2], dilated], [*half, narrow], [x, w, first])
+    modules = [grouped, product_tiles_module_of(plain, constant=False)]
+    modules += map(product_tiles_module_of, others)
     assert all(with_winograd(each, target()) is each for each in modules)
 
 
 def test_a_target_can_ask_for_the_direct_form() -> None:
-    module = product_tiles_module_of(convolution(28, 32, 64), constant=True)
+    module = product_tiles_module_of(convolution(28, 32, 64))
     assert BLOCK in str(with_winograd(module, target()))
     asked = with_algorithm(module, DIRECT)
     assert with_winograd(asked, target()) is asked
     # So large that no unfolded image is in the search: a layer with one variant.
-    large = product_tiles_module_of(convolution(400, 64, 64), constant=True)
+    large = product_tiles_module_of(convolution(400, 64, 64))
     assert with_winograd(marked := with_algorithm(large, DIRECT), target()) is marked
 
 
 def test_the_faster_of_a_tuned_direct_form_and_the_default_is_taken() -> None:
-    workload = canonical_workload(
-        product_tiles_module_of(convolution(28, 32, 64), constant=True)[MAIN]
-    )
+    workload = canonical_workload(product_tiles_module_of(convolution(28, 32, 64))[MAIN])
     space = DesignSpace(workload, target())
     drawn = map(space.describe, (each.trace for each in space.sample(16, random.Random(1))))
     tuned = next(s for s in drawn if s and space.templates[s.template].variant.name == DIRECT)
@@ -380,7 +355,7 @@ def test_few_outputs_of_many_channels_take_the_smaller_transform() -> None:
 def test_the_transforms_lose_little_over_many_channels(transform: winograd.Transform) -> None:
     """A model may be off by 1e-3; a layer of 512 channels is off by a fiftieth of that."""
     tensors = convolution(8, 512, 16)
-    direct = product_tiles_module_of(tensors, constant=True)
+    direct = product_tiles_module_of(tensors)
     found = present(window_of_three(direct[MAIN]))
     tiling = winograd.Tiling(transform, rows=2, columns=4, lanes=16)
     tiled = winograd.schedule_tiled(direct[MAIN], found, tiling, target())

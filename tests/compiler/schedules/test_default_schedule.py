@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tvm import te, topi
 from tests.compiler.importing.fused_module import imported
 from tests.compiler.schedules.test_elementary_functions import Made, function, outputs
 from tests.compiler.schedules.test_unfolded_image import convolution, product_tiles_module_of
-from tests.compiler.search.test_search import added, product
+from tests.compiler.search.test_search import added, product, space_of
 from tests.support.models import grouped_convolutions
 from tests.support.present import present
 from tests.support.small_onnx import matmul_model
@@ -37,6 +37,9 @@ from tunegate.tune.samples import SampleFeatures, ScheduleSample
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import WorkloadKey
 
+ON_GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
+GPU = tvm_target(ON_GPU).target
+
 
 @pytest.fixture(scope="module")
 def module() -> Any:
@@ -52,8 +55,7 @@ def test_on_a_cpu_sums_are_made_together_and_other_loops_stay_as_they_are(module
 
 
 def test_on_a_gpu_every_loop_nest_is_bound_to_threads(module: Any) -> None:
-    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
-    scheduled = str(with_default_schedule(module, target))
+    scheduled = str(with_default_schedule(module, GPU))
     assert "threadIdx.x" not in str(module)
     assert "threadIdx.x" in scheduled
     assert "blockIdx.x" in scheduled
@@ -65,9 +67,8 @@ def test_on_a_gpu_no_thread_sums_up_a_row_that_is_not_there(rows: int) -> None:
     x, w = array(1, 64), te.placeholder((rows, 64), "float32", "w")
     k = te.reduce_axis((0, 64), "k")
     sums = te.compute((1, rows), lambda n, row: te.sum(x[n, k] * w[row, k], k), "sums")
-    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
     module = tvm.IRModule({"main": te.create_prim_func([x, w, sums])})
-    text = str(with_default_schedule(module, target))
+    text = str(with_default_schedule(module, GPU))
     written = text.rpartition('T.sblock("sums")')[2].partition("T.init()")
     assert written[1]
     assert "T.where" not in written[0]
@@ -87,9 +88,8 @@ def test_on_a_gpu_a_thread_has_each_sum_of_few_terms(
     window: int, threads: int, size: int, step: int
 ) -> None:
     """One of more terms than a warp has threads has a block, as TVM has it."""
-    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
     module = tvm.IRModule({"main": te.create_prim_func(depthwise(size, window, step))})
-    text = str(with_default_schedule(module, target))
+    text = str(with_default_schedule(module, GPU))
     assert f'T.thread_binding({threads}, thread="threadIdx.x")' in text
 
 
@@ -218,19 +218,10 @@ def test_grouped_convolutions_are_left_to_their_default_schedule() -> None:
 ONE, TWO, MANY = (tvm.target.Target({"kind": "llvm", "num-cores": n}) for n in (1, 2, 16))
 
 
-def parallel_loops_module_of(*tensors: Any) -> Any:
-    main = te.create_prim_func(list(tensors)).with_attr("global_symbol", "main")
-    return tvm.IRModule({"main": main})
-
-
-def activation(rows: int, columns: int = 512) -> Any:
-    x = te.placeholder((rows, columns), "float32", "x")
-    return parallel_loops_module_of(x, topi.nn.relu(x))
-
-
-def softmax() -> Any:
-    x = te.placeholder((64, 1024), "float32", "x")
-    return parallel_loops_module_of(x, topi.nn.softmax(x))
+def activation(*shape: int, of: Callable[[Any], Any] = topi.nn.relu) -> Any:
+    x = array(*shape)
+    module, _ = function(x, of(x))
+    return module
 
 
 def shares(module: Any) -> list[int]:
@@ -244,19 +235,18 @@ def shares(module: Any) -> list[int]:
 
 
 def test_a_large_nest_is_shared_out_and_a_small_one_is_not() -> None:
-    small = activation(8)
-    assert shares(unscheduled.with_parallel_loops(activation(512), TWO)) == [512]
+    small = activation(8, 512)
+    assert shares(unscheduled.with_parallel_loops(activation(512, 512), TWO)) == [512]
     assert unscheduled.with_parallel_loops(small, TWO) is small
 
 
 def test_as_many_loops_are_shared_out_as_the_threads_need() -> None:
-    x = te.placeholder((1, 4, 32, 2048), "float32", "x")
-    module = parallel_loops_module_of(x, topi.nn.relu(x))
+    module = activation(1, 4, 32, 2048)
     assert shares(unscheduled.with_parallel_loops(module, TWO)) == [128]
     assert shares(unscheduled.with_parallel_loops(module, MANY)) == [128]
 
 
-@pytest.mark.parametrize("module", [activation(512), softmax()])
+@pytest.mark.parametrize("module", [activation(512, 512), activation(64, 1024, of=topi.nn.softmax)])
 def test_the_numbers_are_the_same(module: Any) -> None:
     shared = unscheduled.with_parallel_loops(module, TWO)
     assert shares(shared)
@@ -273,8 +263,7 @@ def computed(module: Any) -> np.ndarray:
 
 
 def test_a_sum_is_never_taken_apart() -> None:
-    x = te.placeholder((1_000_000,), "float32", "x")
-    module = parallel_loops_module_of(x, topi.sum(x))
+    module = activation(1_000_000, of=topi.sum)
     assert unscheduled.with_parallel_loops(module, TWO) is module
 
 
@@ -285,7 +274,6 @@ raise the revision and replace this line: records of older ones must win again."
 
 def test_a_change_of_what_default_schedules_make_is_a_new_revision(module: Any) -> None:
     cpu = TargetConfig(name="cpu", cpu="haswell", threads=2)
-    targets = (cpu, TargetConfig(name="gpu", kind="cuda", arch="sm_80"))
     image = canonical_workload(te.create_prim_func(convolution(14, 16, 3))).module
     # One that is not worth tiles of Winograd's, and one that is.
     deep = canonical_workload(te.create_prim_func(convolution(28, 32, 64))).module
@@ -293,7 +281,7 @@ def test_a_change_of_what_default_schedules_make_is_a_new_revision(module: Any) 
     few = canonical_workload(te.create_prim_func(depthwise(14, 3))).module
     text = "".join(
         str(with_default_schedule(each, tvm_target(target).target))
-        for target in targets
+        for target in (cpu, ON_GPU)
         for each in (module, image, deep, chained, few)
     )
     assert {DEFAULT_SCHEDULES: hashlib.sha256(text.encode()).hexdigest()[:16]} == MADE_BY_REVISION
@@ -302,7 +290,6 @@ def test_a_change_of_what_default_schedules_make_is_a_new_revision(module: Any) 
 # The schedule of each kernel of a build.
 
 
-load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1))
 
 
@@ -370,12 +357,9 @@ def test_kernels_without_their_schedule_have_the_default_one(tmp_path: Path) -> 
 # The choice among neighbours' schedules: the likeliest few are tried, in the better of two
 # adaptations.
 
-load_intrinsics("llvm")
-CHOICE_CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
 
-
-def space_of(size: int) -> DesignSpace:
-    return DesignSpace(canonical_workload(product(size, size, size)), CHOICE_CPU)
+def cubic(size: int) -> DesignSpace:
+    return space_of(product(size, size, size))
 
 
 def offered(space: DesignSpace, count: int) -> list[Schedule]:
@@ -395,7 +379,7 @@ def lanes(schedules: Sequence[Schedule]) -> list[float]:
 
 
 def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
-    space = space_of(128)
+    space = cubic(128)
     slow_first = sorted(offered(space, 16), key=lambda schedule: lanes([schedule]))
     found = schedule_choice.transferred_schedules(slow_first, space, lanes)
     assert len(found.fitting) == schedule_choice.MAX_TRANSFERRED
@@ -406,14 +390,14 @@ def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
 def test_a_schedule_of_another_shape_is_tried_in_two_adaptations() -> None:
     """500 is not a multiple of what 512 is split by: one is TVM's own repair, the
     other has the nearest divisors."""
-    space = space_of(500)
-    found = schedule_choice.transferred_schedules(offered(space_of(512), 2), space, None)
+    space = cubic(500)
+    found = schedule_choice.transferred_schedules(offered(cubic(512), 2), space, None)
     assert 2 < len(found.fitting) <= 4
     assert None not in described(space, found.fitting)
 
 
 def test_what_fits_in_neither_way_is_counted() -> None:
-    space = space_of(128)
+    space = cubic(128)
     good, other = offered(space, 2)
     foreign = Schedule("of another workload", good.decisions)
     hostile = replace(other, decisions=(*other.decisions[:-1], (other.decisions[-1][0], (-5,))))

@@ -1,5 +1,6 @@
 """Proposals are new, legal, and better than chance once something is known."""
 
+import math
 import random
 import statistics
 from typing import Any
@@ -12,7 +13,7 @@ from tvm import te
 
 from tests.support.present import present
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
-from tunegate.artifacts.tasks import Instruction
+from tunegate.artifacts.tasks import Instruction, ScheduleSource
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.space import DesignSpace, trace_signature
@@ -25,8 +26,22 @@ load_intrinsics("llvm")
 CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
 
 
-def search(target: Any = CPU, size: int = 128) -> TaskSearch:
-    return TaskSearch(canonical_workload(product(size, size, size)), target, seed=1)
+def search(target: Any = CPU, size: int = 128, **more: Any) -> TaskSearch:
+    fields = {"seed": 1, **more}
+    return TaskSearch(canonical_workload(product(size, size, size)), target, **fields)
+
+
+def informed(seed: int = 2) -> TaskSearch:
+    return search(seed=seed, prior=prior_of("llvm"))
+
+
+def sampled(count: int) -> list[Schedule]:
+    """Schedules of the first batch, behind the default one."""
+    return [c.schedule for c in search().propose(count, ()).candidates if c.origin == "search"]
+
+
+def transferred(count: int) -> list[tuple[ScheduleSource, Schedule]]:
+    return [("transfer", schedule) for schedule in sampled(count)]
 
 
 def added() -> Any:
@@ -54,12 +69,11 @@ def test_the_first_batch_is_the_default_schedule_and_different_others() -> None:
 def test_what_is_known_from_before_picks_the_first_batch() -> None:
     """The innermost loop of a product is over columns: what was measured
     elsewhere says that it is to be wide."""
-    workload = canonical_workload(product(128, 128, 128))
-    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm")).propose(8, ()).candidates
-    assert sum(c.reason == "predicted" for c in informed) >= 6
+    likely = informed().propose(8, ()).candidates
+    assert sum(c.reason == "predicted" for c in likely) >= 6
     chance = search().propose(8, ()).candidates
     assert {c.reason for c in chance} == {"random"}
-    assert statistics.median(map(width, informed[1:])) >= 8
+    assert statistics.median(map(width, likely[1:])) >= 8
     assert statistics.median(map(width, chance[1:])) < 8
 
 
@@ -83,10 +97,7 @@ def test_what_is_known_decides_what_comes_next() -> None:
 
 
 def test_candidates_say_what_the_prior_expects_of_them() -> None:
-    mine = TaskSearch(
-        canonical_workload(product(128, 128, 128)), CPU, seed=1, prior=prior_of("llvm")
-    )
-    default, *others = mine.propose(8, ()).candidates
+    default, *others = informed(seed=1).propose(8, ()).candidates
     assert default.expected is None
     assert all(0.0 < (each.expected or 0.0) < 1.5 for each in others)
     assert all(each.expected is None for each in search().propose(8, ()).candidates)
@@ -155,27 +166,23 @@ def test_samples_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> 
 
 
 def test_seeds_come_first_and_what_a_batch_has_no_room_for_comes_with_the_next() -> None:
-    sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
     mine = search()
-    first = mine.propose(4, [("exact", schedule) for schedule in sampled]).candidates
+    first = mine.propose(4, [("exact", schedule) for schedule in sampled(6)]).candidates
     assert [c.origin for c in first] == ["default", *["exact"] * 4]
     second = mine.propose(4, ()).candidates
     assert [c.origin for c in second] == ["exact", "exact", "search", "search"]
 
 
 def test_a_seed_that_cannot_be_applied_is_a_misfit_and_one_given_twice_is_not() -> None:
-    sampled = next(c.schedule for c in search().propose(1, ()).candidates if c.origin == "search")
-    foreign = Schedule("of another workload", sampled.decisions)
-    proposed = search().propose(0, [("transfer", s) for s in (sampled, foreign, sampled)])
+    (known,) = sampled(1)
+    foreign = Schedule("of another workload", known.decisions)
+    proposed = search().propose(0, [("transfer", s) for s in (known, foreign, known)])
     assert proposed.misfits == 1
-    assert sampled in {c.schedule for c in proposed.candidates if c.origin == "transfer"}
+    assert known in {c.schedule for c in proposed.candidates if c.origin == "transfer"}
 
 
 def test_of_many_neighbours_the_likeliest_few_are_tried_and_not_the_nearest() -> None:
-    offered = [c.schedule for c in search().propose(40, ()).candidates if c.origin == "search"]
-    workload = canonical_workload(product(128, 128, 128))
-    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
-    first = informed.propose(16, [("transfer", schedule) for schedule in offered]).candidates
+    first = informed().propose(16, transferred(40)).candidates
     tried = [c for c in first if c.origin == "transfer"]
     assert len(tried) == 8
     assert statistics.median(map(width, tried)) >= 8
@@ -183,28 +190,23 @@ def test_of_many_neighbours_the_likeliest_few_are_tried_and_not_the_nearest() ->
 
 
 def test_what_is_transferred_and_what_is_expected_share_a_batch() -> None:
-    offered = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
-    workload = canonical_workload(product(128, 128, 128))
-    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
-    first = informed.propose(3, [("transfer", schedule) for schedule in offered]).candidates
+    offered = transferred(6)
+    mine = informed()
+    first = mine.propose(3, offered).candidates
     assert [c.origin for c in first] == ["default", "transfer", "transfer", "search"]
     assert first[-1].reason == "predicted"
-    assert [c.origin for c in informed.propose(1, ()).candidates] == ["transfer"]
-    uninformed = search().propose(3, [("transfer", schedule) for schedule in offered]).candidates
+    assert [c.origin for c in mine.propose(1, ()).candidates] == ["transfer"]
+    uninformed = search().propose(3, offered).candidates
     assert [c.origin for c in uninformed] == ["default", *["transfer"] * 3]
 
 
 def test_what_was_measured_elsewhere_comes_before_all_else() -> None:
-    offered = [c.schedule for c in search().propose(4, ()).candidates if c.origin == "search"]
-    workload = canonical_workload(product(128, 128, 128))
-    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
-    first = informed.propose(4, [("exact", schedule) for schedule in offered]).candidates
+    first = informed().propose(4, [("exact", schedule) for schedule in sampled(4)]).candidates
     assert [c.origin for c in first] == ["default", *["exact"] * 4]
 
 
 def test_without_a_search_all_seeds_are_taken() -> None:
-    sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
-    proposed = search().propose(0, [("exact", schedule) for schedule in sampled])
+    proposed = search().propose(0, [("exact", schedule) for schedule in sampled(6)])
     assert [c.origin for c in proposed.candidates] == ["default", *["exact"] * 6]
     assert not proposed.exhausted
 
@@ -213,9 +215,7 @@ def test_a_search_goes_on_from_what_an_earlier_one_has_found() -> None:
     """Its child was killed: nothing is measured twice, and no number is used twice."""
     measured = search().propose(8, ()).candidates
     known = [(c.schedule, time_of(c) / 1e6) for c in measured]
-    second = TaskSearch(
-        canonical_workload(product(128, 128, 128)), CPU, seed=1, first_number=1_000_001
-    )
+    second = search(first_number=1_000_001)
     second.remember(known)
     later = second.propose(8, ()).candidates
     assert {c.origin for c in later} == {"search"}  # and no default schedule
@@ -276,51 +276,42 @@ def test_the_canonical_module_computes_the_same() -> None:
     assert tvm.s_tir.Schedule(workload.module).get_sblock("b1") is not None
 
 
-load_intrinsics("llvm")
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
-
-
-def space_of(workload: Workload, seed: int = 1) -> DesignSpace:
-    return DesignSpace(workload, TARGET, seed)
+def space_of(function: Any, seed: int = 1) -> DesignSpace:
+    return DesignSpace(canonical_workload(function), CPU, seed)
 
 
 def described(space: DesignSpace, count: int = 12) -> list[tuple[Schedule, Any]]:
-    found = []
-    for schedule in space.sample(count, random.Random(3)):
-        name = present(space.describe(schedule.trace))
-        found.append((name, schedule))
-    return found
+    return [
+        (present(space.describe(schedule.trace)), schedule)
+        for schedule in space.sample(count, random.Random(3))
+    ]
 
 
 def test_the_templates_do_not_depend_on_the_seed() -> None:
-    workload = canonical_workload(product(64, 64, 64))
-    assert set(space_of(workload, 1).templates) == set(space_of(workload, 99).templates)
+    function = product(64, 64, 64)
+    assert set(space_of(function, 1).templates) == set(space_of(function, 99).templates)
 
 
 def test_decisions_replay_to_the_very_same_module_in_another_space() -> None:
-    mine = space_of(canonical_workload(product(64, 48, 80)))
-    theirs = space_of(canonical_workload(product(64, 48, 80, name="renamed")), seed=7)
+    mine = space_of(product(64, 48, 80))
+    theirs = space_of(product(64, 48, 80, name="renamed"), seed=7)
     for schedule, sampled in described(mine):
         assert tvm_ffi.structural_equal(present(theirs.replay(schedule)).mod, sampled.mod)
 
 
 def test_a_source_of_another_shape_is_refitted_to_exact_divisors() -> None:
-    source = space_of(canonical_workload(product(512, 512, 512)))
-    here = space_of(canonical_workload(product(500, 500, 500)))
+    source = space_of(product(512, 512, 512))
+    here = space_of(product(500, 500, 500))
     for schedule, _ in described(source, 4):
         moved = present(here.refit(schedule))
         tiles = [values for _, values in moved.decisions if len(values) > 2]
         assert tiles
-        for values in tiles:
-            extent = 1
-            for value in values:
-                extent *= value
-            assert extent == 500
+        assert {math.prod(values) for values in tiles} == {500}
 
 
 @pytest.mark.parametrize("factor", [0, -1, 2**40])
 def test_a_hostile_factor_is_refused_before_tvm_sees_it(factor: int) -> None:
-    space = space_of(canonical_workload(product(64, 64, 64)))
+    space = space_of(product(64, 64, 64))
     schedule, _ = described(space, 1)[0]
     index, values = schedule.decisions[0]
     hostile = ((index, (factor, *values[1:])), *schedule.decisions[1:])
@@ -328,7 +319,7 @@ def test_a_hostile_factor_is_refused_before_tvm_sees_it(factor: int) -> None:
 
 
 def test_a_missing_decision_or_a_foreign_template_is_refused() -> None:
-    space = space_of(canonical_workload(product(64, 64, 64)))
+    space = space_of(product(64, 64, 64))
     schedule, _ = described(space, 1)[0]
     assert space.replay(Schedule(schedule.template, schedule.decisions[1:])) is None
     assert space.replay(Schedule("0" * 64, schedule.decisions)) is None
