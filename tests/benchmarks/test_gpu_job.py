@@ -32,13 +32,13 @@ from benchmarks.gpu_job import (
 from benchmarks.gpu_rehearsal import BRINGS, HAS, MOST_FILES, make_python
 from benchmarks.kit.page import pages
 from numpy.testing import assert_allclose
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.measure.test_paired_launches import ScriptedBench
 from tests.support.present import present
 from tests.support.programs import run_program
-from tests.support.small_onnx import chain_model, save
+from tests.support.small_onnx import chain_model, model_of, save
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 
@@ -86,17 +86,13 @@ def test_a_part_of_the_work_is_made_of_the_largest_that_fit() -> None:
 
 def test_recurrent_layers_are_work_and_others_are_repeated_for_them() -> None:
     """A GRU costs 384 multiplications a token, the product 64 of 448: twice more is 29%."""
-    weights = {"w": (1, 24, 8), "r": (1, 24, 8), "v": (8, 8)}
+    sizes = {"w": (1, 24, 8), "r": (1, 24, 8), "v": (8, 8)}
     nodes = [
         helper.make_node("GRU", ["x", "w", "r"], ["states"], hidden_size=8),
         helper.make_node("MatMul", ["states", "v"], ["y"], name="product"),
     ]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length", 1, 8])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["length", 1, 1, 8])
-    initializers = [
-        numpy_helper.from_array(np.ones(size, np.float32), name) for name, size in weights.items()
-    ]
-    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], initializers))
+    weights = {name: np.ones(size, np.float32) for name, size in sizes.items()}
+    model = model_of(nodes, {"x": ["length", 1, 8]}, {"y": ["length", 1, 1, 8]}, weights)
     names = [node.name for node in more_work(model, 0.3, {"length": 4}).graph.node]
     assert names == ["", "product", "product_again", "product_again1", "product_mean"]
 

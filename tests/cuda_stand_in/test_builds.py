@@ -4,15 +4,16 @@ the first GPU are found here without one."""
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.support.programs import run_program
-from tests.support.small_onnx import save
+from tests.support.small_onnx import model_of, save, typed
 
 pytestmark = [pytest.mark.cuda_stand_in, pytest.mark.timeout(900)]
 BUILDS = """
@@ -60,16 +61,10 @@ def embedding_model() -> onnx.ModelProto:
     """Rows of a table by their numbers and by the count of tokens before them, and two products of
     them: an index that is no number of a row reads beyond the table."""
     draw = np.random.default_rng(0)
-    weights = [
-        numpy_helper.from_array(draw.standard_normal(shape).astype(np.float32), name)
-        for name, shape in (
-            ("table", (50, 16)),
-            ("places", (17, 16)),
-            ("v", (16, 16)),
-            ("w", (16, 16)),
-        )
-    ]
-    weights.append(numpy_helper.from_array(np.array(0), "axis"))
+    sizes = {"table": (50, 16), "places": (17, 16), "v": (16, 16), "w": (16, 16)}
+    weights = {
+        name: draw.standard_normal(shape).astype(np.float32) for name, shape in sizes.items()
+    }
     nodes = [
         helper.make_node("Gather", ["table", "ids"], ["words"], name="words"),
         helper.make_node("Sign", ["ids"], ["is_word"], name="is_word"),
@@ -80,10 +75,20 @@ def embedding_model() -> onnx.ModelProto:
         helper.make_node("Softmax", ["first"], ["shares"], name="shares"),
         helper.make_node("MatMul", ["shares", "w"], ["y"], name="second"),
     ]
-    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [16])]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [16, 16])]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ids = typed(TensorProto.INT64, [16])
+    return model_of(nodes, {"ids": ids}, {"y": [16, 16]}, weights | {"axis": np.array(0)})
+
+
+def built_and_looked_into(
+    model: onnx.ModelProto, cuda_stand_in: WhatCuda, place: Path, launch: str
+) -> Any:
+    save(model, place / "m.onnx")
+    done = run_program(
+        [sys.executable, "-c", BUILDS, str(place), launch],
+        env=cuda_stand_in(multiprocessors=1, memory_mb=512),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("launch", ["kernels", "tfloat32", "float16", "whole"])
@@ -93,13 +98,7 @@ def test_a_model_with_an_embedding_is_built_and_right(
     """With a launch for each kernel they are captured, and each has its time all the same (in
     lower precision too; in float32 also where both sides take turns in one process); as one launch
     they are timed one by one, in any order."""
-    save(embedding_model(), tmp_path / "m.onnx")
-    done = run_program(
-        [sys.executable, "-c", BUILDS, str(tmp_path), launch],
-        env=cuda_stand_in(multiprocessors=1, memory_mb=512),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = built_and_looked_into(embedding_model(), cuda_stand_in, tmp_path, launch)
     is_lower = launch.endswith(("16", "32"))
     assert (found["error"], found["without_graphs"], found["is_right"]) == (None, "", not is_lower)
     assert found["lower"] == (["first, second"] if is_lower else [])
@@ -113,27 +112,17 @@ def test_a_model_with_an_embedding_is_built_and_right(
 def gate_model() -> onnx.ModelProto:
     """Eight sums, each a factor of an image: a block of TVM's has threads for sixteen."""
     draw = np.random.default_rng(0)
-    weights = numpy_helper.from_array(draw.standard_normal((8, 2, 1, 1)).astype(np.float32), "w")
+    weights = {"w": draw.standard_normal((8, 2, 1, 1)).astype(np.float32)}
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["sums"], name="sums"),
         helper.make_node("Mul", ["image", "sums"], ["y"], name="gate"),
     ]
-    sizes = {"x": [1, 2, 1, 1], "image": [1, 8, 6, 8], "y": [1, 8, 6, 8]}
-    x, image, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in sizes.items()
-    )
-    graph = helper.make_graph(nodes, "g", [x, image], [y], [weights])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    image = [1, 8, 6, 8]
+    return model_of(nodes, {"x": [1, 2, 1, 1], "image": image}, {"y": image}, weights)
 
 
 def test_few_sums_are_written_where_their_variable_ends(
     cuda_stand_in: WhatCuda, tmp_path: Path
 ) -> None:
-    save(gate_model(), tmp_path / "m.onnx")
-    done = run_program(
-        [sys.executable, "-c", BUILDS, str(tmp_path), "kernels"],
-        env=cuda_stand_in(multiprocessors=1, memory_mb=512),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = built_and_looked_into(gate_model(), cuda_stand_in, tmp_path, "kernels")
     assert (found["error"], found["is_right"], found["names"]) == (None, True, ["sums"])

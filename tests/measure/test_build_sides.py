@@ -30,11 +30,11 @@ from tunegate.artifacts.tasks import ScheduleSource, TaskUse
 from tunegate.config import AccuracyConfig, ModelConfig, TargetConfig
 from tunegate.measure.build_records import DecidedByBase, as_in_base, decided_by_base
 from tunegate.measure.build_sides import build, build_directory, built_alike
-from tunegate.ports import Builder, BuildJob, ModelJob
+from tunegate.ports import Builder, BuildJob
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate.tools import ModelSource
 from tunegate_cache.format.how_built import HowBuilt
-from tunegate_cache.format.records import Miss, TransferHit, WorkloadKey
+from tunegate_cache.format.records import Miss, TransferHit
 
 
 def test_models_with_like_names_never_share_a_directory() -> None:
@@ -55,8 +55,17 @@ def test_a_long_path_has_a_directory() -> None:
     assert len(name) <= 255
 
 
-def source_for(workdir: Path, candidates: tuple[CandidateBuild, ...]) -> ModelSource:
+ANY = CandidateBuild(runtime="any", title="Any")
+UNTUNED = plan_with(Miss("absent"))
+
+
+def source_for(workdir: Path, *candidates: CandidateBuild) -> ModelSource:
     return source_of(workdir, candidates={"cpu": candidates})
+
+
+def variants_for(workdir: Path, variants: str) -> ModelSource:
+    """A source whose candidates are these variants, each of one letter."""
+    return source_for(workdir, *(replace(ANY, title=each, variant=each) for each in variants))
 
 
 def cells_built(
@@ -87,17 +96,15 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     uses = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in SIDES)
     shared = replace(resolved, task=replace(resolved.task, uses=uses))
     resolution = replace(plan.resolution, tasks=(shared,))
-    candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
-    source = source_for(tmp_path, (candidate,))
+    source = source_for(tmp_path, replace(ANY, is_tuned=is_tuned))
     builder = Batches()
     cells_built(replace(plan, resolution=resolution), source, builder)
     assert builder.given == batches
 
 
 def test_candidates_that_nothing_compiles_are_built_beside_each_other(tmp_path: Path) -> None:
-    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     builder, log = Batches(), io.StringIO()
-    (cell,) = cells_built(plan_with(Miss("absent")), source_for(tmp_path, candidates), builder, log)
+    (cell,) = cells_built(UNTUNED, variants_for(tmp_path, "ab"), builder, log)
     assert builder.given == [["b", "h", "b", "h"]]
     assert f"4 builds with a: {MODEL} (base), {MODEL} (head)" in log.getvalue()
     assert [each.variant for each in cell.head] == ["a", "b"]
@@ -122,29 +129,19 @@ ELECTION = RememberedElection(
     ],
 )
 def test_an_unreadable_head_tells_of_its_base_too(broken: str, said: str, tmp_path: Path) -> None:
-    source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"),))
-    (cell,) = cells_built(
-        plan_with(Miss("absent")),
-        dataclasses.replace(source, repository=Versions(broken=broken)),
-        Batches(),
-    )
+    source = dataclasses.replace(source_for(tmp_path, ANY), repository=Versions(broken=broken))
+    (cell,) = cells_built(UNTUNED, source, Batches())
     assert [each.error for each in cell.head] == [said]
 
 
 def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path: Path) -> None:
-    static = CandidateBuild(
-        runtime="any",
-        title="Any (int8)",
-        variant="int8",
-        settings={"precision": "int8", "quantization": "static"},
-    )
-    source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"), static))
+    static = {"precision": "int8", "quantization": "static"}
+    int8 = replace(ANY, title="Any (int8)", variant="int8", settings=static)
+    source = source_for(tmp_path, ANY, int8)
     budget = ModelConfig(path=MODEL, accuracy=AccuracyConfig(max_error=5.0))
     config = replace(source.config, models=(budget,))
     builder = Batches()
-    (cell,) = cells_built(
-        plan_with(Miss("absent")), dataclasses.replace(source, config=config), builder
-    )
+    (cell,) = cells_built(UNTUNED, dataclasses.replace(source, config=config), builder)
     assert builder.given == [["b", "h"]]
     told = f"{MODEL}: Any (int8) is calibrated on values that you give"
     assert [str(each.error).startswith(told) for each in cell.head] == [False, True]
@@ -153,15 +150,11 @@ def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path:
 def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_measured(
     tmp_path: Path,
 ) -> None:
-    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "abc")
     known = {"any-b": 1.0, "any-a": 2.0}
     cut = replace(ELECTION, milliseconds=known, is_cut_short=True)
     builder = Runtimes()
-    (cell,) = cells_built(
-        replace(plan_with(Miss("absent")), elections=(cut,)),
-        source_for(tmp_path, candidates),
-        builder,
-    )
+    plan = replace(UNTUNED, elections=(cut,))
+    (cell,) = cells_built(plan, variants_for(tmp_path, "abc"), builder)
     assert builder.built == [("b", "b"), ("b", "h"), ("c", "b"), ("c", "h")]
     assert (cell.first, [each.candidate for each in cell.earlier]) == ("any-b", ["any-a"])
 
@@ -183,11 +176,10 @@ class Runtimes:
 
 
 def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> None:
-    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     how = HowBuilt(compiled=(1, 2))
-    plan = replace(plan_with(Miss("absent")), elections=(replace(ELECTION, how=how),))
+    plan = replace(UNTUNED, elections=(replace(ELECTION, how=how),))
     builder = Runtimes("b")
-    cells_built(plan, source_for(tmp_path, candidates), builder)
+    cells_built(plan, variants_for(tmp_path, "ab"), builder)
     assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
 
 
@@ -201,11 +193,9 @@ def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> 
 def test_a_remembered_winner_is_built_alone_unless_it_fails(
     tmp_path: Path, failing: str, expected: list[tuple[str, str]], is_remembered: bool
 ) -> None:
-    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
-    source = source_for(tmp_path, candidates)
-    plan = replace(plan_with(Miss("absent")), elections=(ELECTION,))
+    plan = replace(UNTUNED, elections=(ELECTION,))
     builder = Runtimes(failing)
-    (cell,) = cells_built(plan, source, builder)
+    (cell,) = cells_built(plan, variants_for(tmp_path, "ab"), builder)
     assert builder.built == expected
     assert (cell.head[0].choice is not None) == is_remembered
     assert {len(cell.base), len(cell.head)} == {1 if is_remembered else 2}
@@ -258,10 +248,7 @@ def test_what_a_base_gives_up_its_head_gives_up_too(
 
 
 def job(side: str) -> BuildJob:
-    target = TargetConfig(name="cpu")
-    model = ModelJob(file=Path("m.onnx"), path="m.onnx", shapes={}, target=target)
-    records: dict[WorkloadKey, tuple[object, ...]] = {RECORD.key: (RECORD,), make_key("x"): ()}
-    return BuildJob(model=model, records=records, sources={}, directory=Path(side))  # type: ignore[arg-type]
+    return make_job(make_model(), Path(side), records={RECORD.key: (RECORD,), make_key("x"): ()})
 
 
 BOTH: tuple[Side, Side] = ("base", "head")
@@ -334,16 +321,14 @@ def test_the_head_has_what_the_base_kept_and_drops_what_it_dropped() -> None:
     assert job.sources == {A: "transfer"}
 
 
-def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:
-    job = as_in_base(JOB, JOB, built("kept", ""), DecidedByBase(frozenset({A})))
-    assert list(job.records[B]) == [tuning_tasks_make_record("b")]
-    assert job.settled == {A}
-
-
-def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:
+@pytest.mark.parametrize(
+    ("tasks", "decided"), [(2, DecidedByBase(frozenset({A}))), (1, BOTH_TASKS)]
+)
+def test_tasks_of_the_head_alone_or_of_no_part_of_the_base_are_still_tried(
+    tasks: int, decided: DecidedByBase
+) -> None:
     base = built("kept", "")
-    base = replace(base, tasks=base.tasks[:1])
-    job = as_in_base(JOB, JOB, base, BOTH_TASKS)
+    job = as_in_base(JOB, JOB, replace(base, tasks=base.tasks[:tasks]), decided)
     assert list(job.records[B]) == [tuning_tasks_make_record("b")]
     assert job.settled == {A}
 

@@ -274,14 +274,8 @@ def test_an_odd_number_of_values_of_half_a_byte_and_none_at_all() -> None:
 
 def test_a_single_number_beside_a_narrow_type_has_no_axis() -> None:
     node = helper.make_node("CastLike", ["x", "like"], ["y"])
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
-    like = helper.make_tensor_value_info("like", TensorProto.BFLOAT16, [1])
-    y = helper.make_tensor_value_info("y", TensorProto.BFLOAT16, [])
-    model = helper.make_model(
-        helper.make_graph([node], "g", [x, like], [y]),
-        opset_imports=[helper.make_opsetid("", 21)],
-        ir_version=10,
-    )
+    inputs = {"x": [], "like": typed(TensorProto.BFLOAT16, [1])}
+    model = model_of([node], inputs, {"y": typed(TensorProto.BFLOAT16, [])}, opset=21)
     feed = {"x": np.array(3, np.float32), "like": np.ones(1, dtype_named("bfloat16"))}
     (found,) = narrow_types.run(session_of(model), feed)
     assert found.shape == ()

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,15 +41,23 @@ def resize(model: onnx.ModelProto, **shapes: Sequence[str | int]) -> onnx.ModelP
     return model
 
 
-def chosen(model: onnx.ModelProto, at: Path, path: str = "models/m.onnx") -> FoundModel:
-    """Returns the model with the sizes chosen by the child's code, in this process."""
-    file = at / "m.onnx"
-    onnx.save(model, file)
+def open_image() -> onnx.ModelProto:
+    return resize(model(), x=["N", 3, "H", "W"])
+
+
+def chosen(
+    model: onnx.ModelProto,
+    at: Path,
+    path: str = "models/m.onnx",
+    ask: Callable[[TrySizes], TriedSizes | NotLoaded | str] = trial_child.handle_request,
+) -> FoundModel:
+    """Returns the model with the sizes chosen by the child's code, in this process, or by whoever
+    is asked in its place."""
+    file = save(model, at / "m.onnx")
     evidence = evidence_of(model, path)
     found = FoundModel(path=path, inputs=(), guesses=guessed_sizes(model, evidence))
     candidates = size_candidates(model, evidence)
     deadline = time.monotonic() + 60
-    ask = trial_child.handle_request
     return choose_sizes(file, found, candidates, model, ask, scratch=at / "s", deadline=deadline)
 
 
@@ -81,8 +89,7 @@ def test_a_time_below_the_cost_of_a_trial_itself_is_no_number() -> None:
 
 
 def test_a_recognizer_is_known_by_its_name_before_it_is_tried(tmp_path: Path) -> None:
-    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
-    found = chosen(model, tmp_path, "models/ppocr_rec.onnx")
+    found = chosen(open_image(), tmp_path, "models/ppocr_rec.onnx")
     assert sizes(found) == {"N": 1, "H": 48, "W": 320}
     assert [each.partition(":")[0] for each in found.trial.tried] == ["N 1, H 48, W 320"]
 
@@ -166,9 +173,8 @@ def test_a_sound_that_is_one_step_is_made_longer(tmp_path: Path) -> None:
 
 
 def test_a_detector_gets_the_image_of_its_metadata(tmp_path: Path) -> None:
-    model = graph_of([node("Relu", "x", "y")], [IMAGE])
-    helper.set_model_props(model, {"imgsz": "[1280, 1280]", "task": "detect"})
-    found = chosen(resize(model, x=["batch", 3, "height", "width"]), tmp_path)
+    detector = model(imgsz="[1280, 1280]", task="detect")
+    found = chosen(resize(detector, x=["batch", 3, "height", "width"]), tmp_path)
     assert sizes(found) == {"batch": 1, "height": 1280, "width": 1280}
     assert [each.why for each in found.guesses][1:] == ["the model's metadata say it"] * 2
 
@@ -203,64 +209,43 @@ def _heights(model: onnx.ModelProto, at: Path, replies: dict[int, float]) -> tup
         asked.append(request.shapes["x"][2])
         return TriedSizes(outcome=Outcome(seconds=replies.get(asked[-1], 99.0)))
 
-    found = FoundModel(path="m.onnx", inputs=())
-    candidates = size_candidates(model, evidence_of(model, "m.onnx"))
-    deadline = time.monotonic() + 60
-    where = at / "m.onnx"
-    made = choose_sizes(where, found, candidates, model, ask, scratch=at, deadline=deadline)
-    return asked, sizes(made)["H"]
+    return asked, sizes(chosen(model, at, ask=ask))["H"]
 
 
 def test_a_size_that_takes_seconds_gives_way_to_a_smaller_one_and_none_larger_is_tried(
     tmp_path: Path,
 ) -> None:
-    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
-    asked, height = _heights(model, tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
+    asked, height = _heights(open_image(), tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
     assert height == 128
     assert max(asked) == 224
 
 
 def test_a_size_that_never_ends_is_not_chosen_where_others_are_refused(tmp_path: Path) -> None:
     """Its values are wrong, which says more than a size that nobody would send."""
-    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    model = open_image()
 
     def ask(request: TrySizes) -> TriedSizes:
         is_large = request.shapes["x"][2] > 600
         return TriedSizes(outcome=Outcome(is_late=is_large, problem="" if is_large else "sums"))
 
-    candidates = size_candidates(model)
-    deadline = time.monotonic() + 60
-    found = FoundModel(path="m.onnx", inputs=(), guesses=guessed_sizes(model))
-    file = tmp_path / "m.onnx"
-    made = choose_sizes(file, found, candidates, model, ask, scratch=tmp_path, deadline=deadline)
-    assert made.trial.note == "ONNX Runtime runs at none of the sizes that were tried (sums)"
-    candidates, late = size_candidates(model), "did not finish in 20 s"
-    made = choose_sizes(
-        file, found, candidates, model, lambda _: late, scratch=tmp_path, deadline=deadline
-    )
-    assert made.trial.note == f"its sizes could not be tried: the process {late}"
+    note = chosen(model, tmp_path, ask=ask).trial.note
+    assert note == "ONNX Runtime runs at none of the sizes that were tried (sums)"
+    late = "did not finish in 20 s"
+    note = chosen(model, tmp_path, ask=lambda _: late).trial.note
+    assert note == f"its sizes could not be tried: the process {late}"
 
 
 def test_what_the_file_says_may_take_its_time(tmp_path: Path) -> None:
-    model = graph_of([node("Relu", "x", "y")], [IMAGE])
-    helper.set_model_props(model, {"imgsz": "[1280, 1280]"})
-    asked, height = _heights(resize(model, x=["N", 3, "H", "W"]), tmp_path, {1280: 6.0})
+    image = resize(model(imgsz="[1280, 1280]"), x=["N", 3, "H", "W"])
+    asked, height = _heights(image, tmp_path, {1280: 6.0})
     assert (asked, height) == ([1280], 1280)
 
 
 def test_a_model_that_is_not_loaded_keeps_its_guesses_and_says_why(tmp_path: Path) -> None:
-    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
-    found = FoundModel(path="m.onnx", inputs=())
-    made = choose_sizes(
-        tmp_path / "m.onnx",
-        found,
-        size_candidates(model),
-        model,
-        lambda _: NotLoaded("ONNX Runtime does not load it (no operator of this name)"),
-        scratch=tmp_path,
-        deadline=time.monotonic() + 60,
-    )
-    assert made.trial.note == "ONNX Runtime does not load it (no operator of this name)"
+    said = "ONNX Runtime does not load it (no operator of this name)"
+    made = chosen(open_image(), tmp_path, ask=lambda _: NotLoaded(said))
+    assert sizes(made).keys() == {"N", "H", "W"}
+    assert made.trial.note == said
 
 
 def test_why_nobody_reads_a_model_is_said_once_and_whole(tmp_path: Path) -> None:
@@ -302,7 +287,7 @@ def test_models_whose_turn_comes_too_late_keep_what_is_likely(tmp_path: Path) ->
 
 
 def model(**metadata: str) -> onnx.ModelProto:
-    made = graph_of([node("Relu", "x", "y")], [GraphInput("x", (1, 3, 8, 8), "float32")])
+    made = graph_of([node("Relu", "x", "y")], [IMAGE])
     helper.set_model_props(made, metadata)
     return made
 

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,10 +141,7 @@ def test_who_reads_an_input_says_how_wide_it_is_and_how_many_dimensions_it_has(
         helper.make_node(operator, ["r", "w"], ["y"], **attributes),
     ]
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, None)]
-    count = 1
-    for size in weight:
-        count *= size
-    weights = [helper.make_tensor("w", TensorProto.FLOAT, weight, [0.0] * count)]
+    weights = [helper.make_tensor("w", TensorProto.FLOAT, weight, [0.0] * math.prod(weight))]
     graph = helper.make_graph(nodes, "g", inputs, [], weights)
     assert demanded_sizes(graph) == demanded
     assert demanded_ranks(graph).get("x") == rank
@@ -161,10 +159,7 @@ def model(
     tensors = []
     for name, shape in weights.items():
         tensor = onnx.TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT)
-        count = 4
-        for size in shape:
-            count *= size
-        tensor.raw_data = bytes(count)
+        tensor.raw_data = bytes(4 * math.prod(shape))
         tensors.append(tensor)
     graph = helper.make_graph(
         [helper.make_node(kind_, [*reads], [makes]) for kind_, reads, makes in nodes],

@@ -42,7 +42,7 @@ from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs import drawn_inputs
 from tunegate.models.reference.onnx_runtime import onnxruntime
 from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS
-from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.ports import Shapes
 from tunegate.runtimes import builder, requirements
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.builder import (
@@ -61,13 +61,21 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
 STATIC = {"precision": "int8", "quantization": "static"}
+NO_VALUES = KnownInputs()
 
 
 def built(
-    tmp_path: Path, model: Path, shapes: Shapes | None = None, name: str = "b", seed: int = 1
+    tmp_path: Path,
+    model: onnx.ModelProto | Path,
+    shapes: Shapes | None = None,
+    name: str = "b",
+    seed: int = 1,
+    known: KnownInputs = NO_VALUES,
+    **asked: object,
 ) -> Build:
-    which = make_model(model, path="models/m.onnx", shapes=shapes or {}, target=TARGET)
-    job = make_job(which, tmp_path / name)
+    file = model if isinstance(model, Path) else save(model, tmp_path / f"{name}.onnx")
+    which = make_model(file, path="models/m.onnx", shapes=shapes or {}, target=TARGET, inputs=known)
+    job = make_job(which, tmp_path / name, **asked)
     (build,) = reference_builder(tmp_path / "scratch", seed).build([job])
     return build
 
@@ -103,19 +111,19 @@ def test_whatever_onnx_runtime_runs_is_built(
     shapes: Shapes,
     outputs: list[tuple[tuple[int, ...], str]],
 ) -> None:
-    assert built(tmp_path, save(proto, tmp_path / "m.onnx"), shapes).error is None
+    assert built(tmp_path, proto, shapes).error is None
     found = ArtifactFile.read(tmp_path / "b").outputs
     assert [(tensor.shape, tensor.dtype) for tensor in found] == outputs
 
 
 def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path) -> None:
     proto = conv_model()
-    first = built(tmp_path, save(proto, tmp_path / "1.onnx"), name="b1")
-    again = built(tmp_path, save(proto, tmp_path / "2.onnx"), name="b2", seed=2)
+    first = built(tmp_path, proto, name="b1")
+    again = built(tmp_path, proto, name="b2", seed=2)
     weights = onnx.numpy_helper.to_array(proto.graph.initializer[0]) * 2
     name = proto.graph.initializer[0].name
     proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
-    other = built(tmp_path, save(proto, tmp_path / "3.onnx"), name="b3")
+    other = built(tmp_path, proto, name="b3")
     assert first.key == again.key != other.key
 
 
@@ -165,12 +173,11 @@ def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
 
 
 def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
-    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
-    job = BuildJob(model=which, records={}, sources={}, directory=tmp_path)
-    assert (
-        len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
-        == 2
+    job = make_job(make_model(tmp_path / "m.onnx", target=TARGET), tmp_path)
+    one, again, other = (
+        SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)
     )
+    assert one == again != other
 
 
 def test_what_calibrates_and_what_tells_the_error_is_the_same_in_each_run(tmp_path: Path) -> None:
@@ -195,22 +202,17 @@ def test_a_build_is_for_the_device_of_its_target(
 
 def test_given_values_reach_what_calibrates(tmp_path: Path) -> None:
     known = KnownInputs(given={"x": InputRule(Uniform(0.0, 1.0))})
-    which = make_model(save(matmul_model(), tmp_path / "m.onnx"), target=TARGET, inputs=known)
-    job = make_job(which, tmp_path / "b", settings=STATIC, samples=3)
-    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
+    build = built(tmp_path, matmul_model(), known=known, settings=STATIC, samples=3)
     assert build.error is None
     assert all(0 < error < 0.1 for error in present(build.sampled).relative)
 
 
 def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_path: Path) -> None:
-    which = make_model(save(matmul_model(), tmp_path / "m.onnx"), target=TARGET)
-    job = make_job(which, tmp_path / "b", settings={"precision": "int8"}, samples=3)
-    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
-    assert build.error is None
-    assert build.check is None
-    assert build.sampled is not None
-    assert len(build.sampled.relative) == 3
-    assert all(0 < error < 0.1 for error in build.sampled.relative)
+    build = built(tmp_path, matmul_model(), settings={"precision": "int8"}, samples=3)
+    assert (build.error, build.check) == (None, None)
+    errors = present(build.sampled).relative
+    assert len(errors) == 3
+    assert all(0 < error < 0.1 for error in errors)
 
 
 def test_what_is_built_and_what_it_is_compared_with_are_opened_once_each(
@@ -239,9 +241,7 @@ def test_numbers_from_a_generator_are_compared_from_its_beginning(
         helper.make_node("RandomNormalLike", ["x"], ["r"], **seed),
         helper.make_node("Add", ["x", "r"], ["y"]),
     ]
-    file = save(model_of(nodes, {"x": [2, 3]}, {"y": [2, 3]}), tmp_path / "m.onnx")
-    job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / "b")
-    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
+    build = built(tmp_path, model_of(nodes, {"x": [2, 3]}, {"y": [2, 3]}))
     assert (build.error, build.notes) == (None, ())
 
 

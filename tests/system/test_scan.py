@@ -190,11 +190,8 @@ def test_a_key_of_external_data_is_taken_where_onnx_runtime_takes_it(
         data_location=TensorProto.EXTERNAL,
         **placement,
     )
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     node = helper.make_node("Identity", ["w"], ["y"])
-    graph = helper.make_graph([node], "g", [], [output], [tensor])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    file = save(model, tmp_path / "m.onnx")
+    file = save(model_of([node], {}, {"y": [1]}, [tensor]), tmp_path / "m.onnx")
     is_taken = key != "basepath"
     with nullcontext() if is_taken else pytest.raises(ModelError, match="has 'basepath' for"):
         assert data_files(file.read_bytes()) == ("w.bin",)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.inputs import NOTHING_KNOWN, InputRule, KnownInputs
@@ -34,47 +34,38 @@ def cancelling_model(offset: float) -> onnx.ModelProto:
 def quantized_model() -> onnx.ModelProto:
     """Two layers, static int8: the steps of its output are 2% of the largest one."""
     weight = np.random.default_rng(0).integers(-127, 128, (_WIDTH, _WIDTH)).astype("int8")
-    constants = {
-        "w8": weight,
-        "ws": np.array(0.01, "float32"),
-        "wz": np.array(0, "int8"),
-        "as": np.array(0.05, "float32"),
-        "az": np.array(0, "int8"),
-        "ys": np.array(0.4, "float32"),
-    }
     nodes = [
-        helper.make_node("DequantizeLinear", ["w8", "ws", "wz"], ["w"]),
-        helper.make_node("QuantizeLinear", ["x", "as", "az"], ["xq"]),
-        helper.make_node("DequantizeLinear", ["xq", "as", "az"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w8", "ws", "zero"], ["w"]),
+        *_rounded("x", "as", "xd"),
         helper.make_node("MatMul", ["xd", "w"], ["h"]),
-        helper.make_node("QuantizeLinear", ["h", "ys", "az"], ["hq"]),
-        helper.make_node("DequantizeLinear", ["hq", "ys", "az"], ["y"]),
+        *_rounded("h", "ys", "y"),
     ]
+    scales = {"ws": np.float32(0.01), "as": np.float32(0.05), "ys": np.float32(0.4)}
+    constants = {"w8": weight, "zero": np.int8(0), **scales}
     return _model(nodes, [4, _WIDTH], [4, _WIDTH], constants)
 
 
 def requantized_model() -> onnx.ModelProto:
     """Two quantizations in a row, of which ONNX Runtime drops the first when it optimizes: it is
     off by one step of the second then, a tenth of the largest output and more."""
-    constants = {
-        "s1": np.array(0.5, "float32"),
-        "s2": np.array(0.3, "float32"),
-        "z": np.array(0, "int8"),
-    }
-    nodes = [
-        helper.make_node("QuantizeLinear", ["x", "s1", "z"], ["q"]),
-        helper.make_node("DequantizeLinear", ["q", "s1", "z"], ["d"]),
-        helper.make_node("QuantizeLinear", ["d", "s2", "z"], ["r"]),
-        helper.make_node("DequantizeLinear", ["r", "s2", "z"], ["y"]),
-    ]
+    nodes = [*_rounded("x", "s1", "d"), *_rounded("d", "s2", "y")]
+    constants = {"s1": np.float32(0.5), "s2": np.float32(0.3), "zero": np.int8(0)}
     return _model(nodes, [4, _WIDTH], [4, _WIDTH], constants)
+
+
+def _rounded(value: str, scale: str, result: str) -> list[onnx.NodeProto]:
+    """A value in steps of this scale, around `zero`."""
+    return [
+        helper.make_node("QuantizeLinear", [value, scale, "zero"], [f"{result}_steps"]),
+        helper.make_node("DequantizeLinear", [f"{result}_steps", scale, "zero"], [result]),
+    ]
 
 
 def _model(
     nodes: list[onnx.NodeProto],
     inputs: list[int],
     outputs: list[int],
-    constants: dict[str, np.ndarray],
+    constants: dict[str, Any],
 ) -> onnx.ModelProto:
     return model_of(nodes, {"x": inputs}, {"y": outputs}, constants)
 
@@ -101,27 +92,19 @@ def row_norm(kind: str, keepdims: int) -> onnx.ModelProto:
     ]
     values = {"w": random.standard_normal((size, size)) / 4, "two": 2.0, "e": 1e-5}
     values |= {name: random.standard_normal(size) for name in ("g", "b")}
-    weights = [numpy_helper.from_array(np.asarray(v, "float32"), n) for n, v in values.items()]
-    given, made = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy"
-    )
-    graph = helper.make_graph(nodes, "g", [given], [made], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    constants = {name: np.asarray(value, "float32") for name, value in values.items()}
+    return _model(nodes, [size, size], [size, size], constants)
 
 
 def unfusable_model() -> onnx.ModelProto:
     """A model that ONNX Runtime runs as it is written alone: its own optimizations put the padding
     into the pooling, which takes none as wide as its window."""
-    pads = numpy_helper.from_array(np.array([0, 0, 3, 3, 0, 0, 3, 3]), "pads")
-    return model_of(
-        [
-            helper.make_node("Pad", ["x", "pads"], ["padded"], name="pad"),
-            helper.make_node("MaxPool", ["padded"], ["y"], name="pool", kernel_shape=[2, 2]),
-        ],
-        {"x": [1, 3, 8, 8]},
-        {"y": [1, 3, 13, 13]},
-        [pads],
-    )
+    nodes = [
+        helper.make_node("Pad", ["x", "pads"], ["padded"], name="pad"),
+        helper.make_node("MaxPool", ["padded"], ["y"], name="pool", kernel_shape=[2, 2]),
+    ]
+    constants = {"pads": np.array([0, 0, 3, 3, 0, 0, 3, 3])}
+    return _model(nodes, [1, 3, 8, 8], [1, 3, 13, 13], constants)
 
 
 # Models that the building child is asked to write in int8.
