@@ -505,6 +505,8 @@ def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:
     where = ("--out", str(shell.root / "out"))
     assert 'Name one of: "conv1".' in shell.shown("why-miss", "pool9", *where, code=2)
     assert "first key that differs: skeleton" in shell.shown("why-miss", "conv1", *where)
+    artifact_io.write(shell.root / "out" / "plan.json", make_plan(make_resolution([])))
+    assert "the last plan has no tasks" in shell.shown("why-miss", "conv1", *where, code=2)
 
 
 def test_a_run_that_has_no_plan_yet_is_told_to_who_asks(shell: Shell) -> None:
