@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tunegate.artifacts.measurements import CellMeasurement, Metric
-from tunegate.errors import MeasurementError
+from tunegate.errors import ConfigError, MeasurementError
 from tunegate.measure.latency_commands import ScoringCommand
 from tunegate.measure.measure_cells import score_cells
 from tunegate.system.progress.shown_progress import PlainLog
@@ -69,6 +69,12 @@ def test_a_command_that_gives_no_number_says_so(program: str, said: str, tmp_pat
         scoring_command_scored(program, tmp_path)
 
 
-def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(MeasurementError, match="cannot be run"):
-        ScoringCommand("no-such-program --x").score(tmp_path)
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("no-such-program --x", "no such program"), ("a 'b", "No closing quotation"), ("", "no such")],
+)
+def test_a_command_that_is_not_there_is_refused_before_anything_is_measured(
+    line: str, why: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"cannot be run .{why}"):
+        ScoringCommand(line)

@@ -15,7 +15,12 @@ from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import ConfigError, MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer, Turns
-from tunegate.system.processes.user_command import command_error, output_of, printed_number
+from tunegate.system.processes.user_command import (
+    command_error,
+    output_of,
+    printed_number,
+    require_program,
+)
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|(inf|infinity|nan)(?![a-z]))", re.IGNORECASE)
@@ -149,6 +154,8 @@ class ScoringCommand:
     the score in its last line."""
 
     def __init__(self, line: str) -> None:
+        """Raises ConfigError without its program, before anything is built for it."""
+        require_program(line)
         self._line = line
 
     def score(self, artifact: Path) -> float:

@@ -6,6 +6,7 @@ import os
 import resource
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -15,7 +16,7 @@ from typing import IO, cast
 
 import msgspec
 
-from tunegate.errors import MeasurementError
+from tunegate.errors import ConfigError, MeasurementError
 from tunegate.redaction import redact, secrets_of
 from tunegate.system.processes import interpreter
 from tunegate.system.processes.signals import raise_if_cancelled
@@ -55,6 +56,17 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         raise command_error(line, f"exited with {process.returncode}: {last[0]}")
     return output
+
+
+def require_program(line: str) -> None:
+    """Raises ConfigError if the command line begins with no program that is here."""
+    why = "no such program"
+    try:
+        program = next(iter(shlex.split(line)), "")
+    except ValueError as error:
+        program, why = "", str(error)
+    if shutil.which(program) is None:
+        raise ConfigError(f"{command_error(line, f'cannot be run ({why})')}. Correct it.")
 
 
 def command_error(line: str, what: str) -> MeasurementError:
