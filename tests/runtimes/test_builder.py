@@ -245,11 +245,22 @@ def test_numbers_from_a_generator_are_compared_from_its_beginning(
     assert (build.error, build.notes) == (None, ())
 
 
-def test_a_generator_in_a_branch_that_few_inputs_take_makes_no_error(tmp_path: Path) -> None:
+NOISE = helper.make_node("RandomNormalLike", ["x"], ["r"], seed=3.0)
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [
+        [NOISE, helper.make_node("Add", ["x", "r"], ["t"])],
+        [helper.make_node("Dropout", ["x", "half", "training"], ["t"], seed=3)],
+    ],
+    ids=["generator", "dropout"],
+)
+def test_a_generator_in_a_branch_that_few_inputs_take_makes_no_error(
+    noisy: list[onnx.NodeProto], tmp_path: Path
+) -> None:
     """A first inference, on other inputs, may have drawn from it already."""
     shape = [4, 8]
-    noise = helper.make_node("RandomNormalLike", ["x"], ["r"], seed=3.0)
-    noisy = [noise, helper.make_node("Add", ["x", "r"], ["t"])]
     plain = [helper.make_node("Identity", ["x"], ["e"])]
     branches = {
         "then_branch": model_of(noisy, {}, {"t": shape}).graph,
@@ -260,7 +271,8 @@ def test_a_generator_in_a_branch_that_few_inputs_take_makes_no_error(tmp_path: P
         helper.make_node("Less", ["sum", "zero"], ["is_below"]),
         helper.make_node("If", ["is_below"], ["y"], **branches),
     ]
-    model = model_of(nodes, {"x": shape}, {"y": shape}, weights={"zero": np.float32(0)})
+    weights = {"zero": np.float32(0), "half": np.float32(0.5), "training": np.bool_(True)}
+    model = model_of(nodes, {"x": shape}, {"y": shape}, weights=weights)
     file = save(model, tmp_path / "m.onnx")
     for seed in range(12):
         job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / f"b{seed}")

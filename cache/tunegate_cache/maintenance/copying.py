@@ -142,9 +142,14 @@ def _has_more(
 
 
 def _archived(store: ObjectStore, group: Group, keys: TrustedKeys) -> frozenset[str]:
-    """Returns the files of the segments that the archives of a trusted HEAD hold."""
+    """Returns the files of the segments that the archives of a trusted HEAD hold. They are read
+    whole: what a damaged one says that it holds may be nowhere."""
     head = group_state.current_head(store, group, keys).head
-    return _files(store, (group.content("cold", each) for each in (head.archives if head else ())))
+    files: set[str] = set()
+    for digest in head.archives if head else ():
+        with suppress(CorruptArchiveError):
+            files |= {name.file for name, _ in read_archive(store, group, digest)}
+    return frozenset(files)
 
 
 def _files(store: ObjectStore, archives: Iterable[str]) -> frozenset[str]:

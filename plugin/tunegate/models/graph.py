@@ -41,6 +41,14 @@ GENERATORS = (
 """The operators of ONNX whose results are random."""
 
 
+def has_generator(model: onnx.ModelProto) -> bool:
+    """Returns whether a node may draw random numbers: one of these, or a dropout in training."""
+    return any(
+        node.op_type in GENERATORS or (node.op_type == "Dropout" and any(node.input[2:]))
+        for node in nodes_of(model)
+    )
+
+
 def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
     """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
     ONNX nor ONNX Runtime has their domain, and the model does not define them."""

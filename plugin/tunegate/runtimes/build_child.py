@@ -17,7 +17,7 @@ from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
-from tunegate.models.graph import GENERATORS, SHOWN_OPERATORS
+from tunegate.models.graph import SHOWN_OPERATORS, has_generator
 from tunegate.models.inputs.drawn_inputs import Drawing, TooSlowError, base_runs, draw_inputs
 from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
@@ -38,7 +38,6 @@ from tunegate.regular_files import lacked_room
 from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
-from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 
@@ -240,14 +239,12 @@ class _Opened(NamedTuple):
         branch that few inputs take: then both are opened anew if their numbers differ. Any other
         build has one try, as one that is wrong now and then is wrong."""
         check = self._compare(self.model, self.session, with_own_noise=with_own_noise)
-        if isinstance(check, DidNotRun) or check.passed or not self._has_generator():
+        if isinstance(check, DidNotRun) or check.passed:
+            return check
+        if not has_generator(onnx.load(self.prepared.original, load_external_data=False)):
             return check
         again = self.runtime.load(self.directory, self.artifact)
         return self._compare(again, None, with_own_noise=with_own_noise)
-
-    def _has_generator(self) -> bool:
-        model = onnx.load(self.prepared.original, load_external_data=False)
-        return any(node.op_type in GENERATORS for node in nodes_of(model))
 
     def _compare(
         self, model: Loaded, session: ReferenceSession | None, *, with_own_noise: bool

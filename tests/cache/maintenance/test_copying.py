@@ -217,7 +217,7 @@ def test_what_is_missing_or_damaged_is_told_and_copied_once_whole(
         source.store.delete(pack)
     copied = pull(source.store, destination.store, MAIN, NOBODY)
     assert copied.problems == (f"{pack} is missing or damaged; run tunegate cache fsck",)
-    assert copied.objects == 3
+    assert copied.objects == 4
     source.store._objects[pack] = body
     assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
     assert destination.best("w0") == make_record("w0")
@@ -281,6 +281,10 @@ def test_what_archives_hold_is_not_archived_again_by_a_push(
         assert (copied.objects, copied.records, copied.problems) == (objects, 4, ())
         source.archive()
         assert source.objects("cold") == 2
+    for name in [each for each in source.store._objects if "/cold/" in each]:
+        source.store._objects[name] = source.store._objects[name][:-1] + b"x"  # its list is whole
+    copied = push(destination.store, source.store, "main", keys=NOBODY, signer=None)
+    assert copied.objects == 4
 
 
 @pytest.mark.parametrize("is_head_lost", [False, True])

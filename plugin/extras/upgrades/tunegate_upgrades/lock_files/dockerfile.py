@@ -21,7 +21,7 @@ _ENV = re.compile(r"ENV\s+(.+)", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*#\s*(?:syntax|escape|check)\s*=", re.IGNORECASE)
 _TAKES_TEXT = re.compile(r"(?:ONBUILD\s+)?(?:RUN|COPY|ADD)\s", re.IGNORECASE)
 _TEXT = re.compile(r"""(?<=\s)\d*<<(-?)["']?([^\s<"']+)["']?(?=\s|$)""")
-_NO_COMMAND = re.compile(r"^\s*#.*|\\\n", re.MULTILINE)
+_NO_COMMAND = re.compile(r"^[ \t]*#.*|\\\n", re.MULTILINE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _INSTALLER = re.compile(
     r"(?:^|[\s/;&|(])(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
