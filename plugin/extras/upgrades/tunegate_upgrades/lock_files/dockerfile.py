@@ -23,10 +23,9 @@ _TAKES_TEXT = re.compile(r"(?:ONBUILD\s+)?(?:RUN|COPY|ADD)\s", re.IGNORECASE)
 _TEXT = re.compile(r"""(?<=\s)\d*<<(-?)["']?([^\s<"']+)["']?(?=\s|$)""")
 _NO_COMMAND = re.compile(r"^[ \t]*#.*|\\\n", re.MULTILINE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
-_INSTALLER = re.compile(
-    r"(?:^|[\s/;&|(])(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
-    r"(?:[^;&|\n]*?\s)?(?:install|add|sync|create)(?=\s|$)([^;&|\n]*)"
-)
+_TOOL = re.compile(r"(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*")
+_INSTALLS = {"install", "add", "sync", "create"}
+_BETWEEN_COMMANDS = re.compile(r"[;&|(\n]")
 _LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")} | {
     "pipenv": "Pipfile.lock"
 }
@@ -229,10 +228,15 @@ def _substitute(text: str, arguments: Mapping[str, str]) -> str:
 
 
 def _installs(run: Instruction) -> Iterator[Installed]:
-    for found in _INSTALLER.finditer(_NO_COMMAND.sub(" ", _shell_form(run.filled_in))):
-        packages, files = _arguments(found[1], _words(found[2]))
-        if not packages and not files and found[1] in _LOCK_OF_TOOL:
-            files = [_LOCK_OF_TOOL[found[1]]]
+    text = _NO_COMMAND.sub(" ", _shell_form(run.filled_in))
+    for command in _BETWEEN_COMMANDS.split(text):
+        words = iter(_words(command))
+        tool = next(filter(None, (_TOOL.fullmatch(basename(word)) for word in words)), None)
+        if tool is None or not any(word in _INSTALLS for word in words):
+            continue
+        packages, files = _arguments(tool[1], words)  # those behind `install`
+        if not packages and not files and tool[1] in _LOCK_OF_TOOL:
+            files = [_LOCK_OF_TOOL[tool[1]]]
         if packages or files:
             yield Installed(line=run.line, packages=tuple(packages), files=tuple(files))
 
