@@ -321,10 +321,19 @@ def test_waivers_of_the_head_count_where_the_policy_says_so(checkout: Checkout) 
 
 def test_the_higher_ceiling_of_a_commit_and_the_file_counts(checkout: Checkout) -> None:
     gate = GateConfig(waivers_from="head", waiver_trailers=True)
-    assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 9), ("b.onnx", 4)]
+    file_alone = {"a.onnx": 4, "b.onnx": 4}
+    assert dict(ceilings(waivers(checkout, "HEAD~1", gate).counting)) == file_alone | {"a.onnx": 9}
     message = "Widen less\n\nTunegate-Waiver: {" + FIELDS.format("b.onnx", 2) + "}"
     checkout.commit({"m": b"2"}, message)
-    assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 4), ("b.onnx", 4)]
+    assert dict(ceilings(waivers(checkout, "HEAD~1", gate).counting)) == file_alone
+
+
+def test_an_offer_knows_the_files_waiver_behind_a_commits(checkout: Checkout) -> None:
+    gate = GateConfig(waivers_from="head", waiver_trailers=True)
+    both = waivers(checkout, "HEAD~1", gate)
+    assert ("a.onnx", 4) in ceilings(
+        tuple(each for each in both.counting if each not in both.signed)
+    )
 
 
 def test_commits_waive_by_the_policy_whatever_counts_of_the_file(checkout: Checkout) -> None:

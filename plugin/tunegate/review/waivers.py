@@ -216,13 +216,11 @@ def _with_trailers(
     if not do_count:
         pending = (*waivers.pending, *signed)
         return msgspec.structs.replace(waivers, pending=pending, signed=signed)
-    ceilings = {
-        each.cell: each.ceiling_percent for each in waivers.counting if each.expires >= today
-    }
-    higher = [each for each in signed if each.ceiling_percent > ceilings.get(each.cell, 0)]
-    cells = {waiver.cell for waiver in higher}
-    rest = (waiver for waiver in waivers.counting if waiver.cell not in cells)
-    return msgspec.structs.replace(waivers, counting=(*higher, *rest), signed=signed)
+    # Of two for a cell the last counts. An offer needs to know the file's, too.
+    by_ceiling = sorted(
+        (*waivers.counting, *signed), key=lambda each: (each.expires >= today, each.ceiling_percent)
+    )
+    return msgspec.structs.replace(waivers, counting=tuple(by_ceiling), signed=signed)
 
 
 def _filed_before(

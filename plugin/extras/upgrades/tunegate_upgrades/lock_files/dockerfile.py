@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from posixpath import basename
 
@@ -157,9 +159,15 @@ def _instructions(text: str) -> Iterator[tuple[int, str]]:
     between the lines of an instruction, but for directives. The text given to an instruction
     (`RUN <<END`) belongs to it as it is written: blanks may count there, and comments be
     content."""
-    lines = enumerate(text.splitlines(), 1)
-    parts, first = list[str](), 0
-    for number, line in lines:
+    lines = text.splitlines()
+    numbers: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, line in enumerate(lines, 1):
+        numbers["", line].append(number)
+        numbers["-", line.lstrip("\t")].append(number)
+    parts, first, end = list[str](), 0, 0
+    for number, line in enumerate(lines, 1):
+        if number <= end:  # given to the instruction before
+            continue
         stripped = line.strip()
         is_directive = not parts and _DIRECTIVE.match(line) is not None
         if not stripped or (stripped.startswith("#") and not is_directive):
@@ -167,20 +175,24 @@ def _instructions(text: str) -> Iterator[tuple[int, str]]:
         first = first if parts else number
         parts.append(stripped.removesuffix("\\").rstrip())
         if is_directive or not stripped.endswith("\\"):
-            yield first, "\n".join((" ".join(parts), *_given_text(" ".join(parts), lines)))
+            instruction = " ".join(parts)
+            end = _end_of_text(instruction, number, numbers)
+            yield first, "\n".join((instruction, *lines[number:end]))
             parts = []
     if any(parts):
         yield first, " ".join(parts)
 
 
-def _given_text(instruction: str, lines: Iterator[tuple[int, str]]) -> Iterator[str]:
-    """Yields the lines up to the end that the instruction names, for each that it names; `<<-END`
-    allows tabs before it."""
-    for tabs, end in _TEXT.findall(instruction) if _TAKES_TEXT.match(instruction) else ():
-        for _, line in lines:
-            yield line
-            if (line.lstrip("\t") if tabs else line) == end:
-                break
+def _end_of_text(
+    instruction: str, number: int, numbers: Mapping[tuple[str, str], Sequence[int]]
+) -> int:
+    """Returns the last line of the text that is given to the instruction in this line, itself
+    without one. `<<-END` allows tabs before the end; what never ends is no text."""
+    for place in _TEXT.findall(instruction) if _TAKES_TEXT.match(instruction) else ():
+        ends = numbers.get(place, ())
+        at = bisect_right(ends, number)
+        number = ends[at] if at < len(ends) else number
+    return number
 
 
 def _base_images(lines: Iterable[str]) -> Iterator[str]:

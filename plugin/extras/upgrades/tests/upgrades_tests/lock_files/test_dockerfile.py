@@ -115,9 +115,18 @@ def test_a_changed_instruction_is_a_line(old: str, new: str) -> None:
         ("FROM x\nRUN a # b", "FROM x\n# c\n\nRUN a # b"),
         ("# a\nRUN <<E\nE\n# b", "RUN <<E\nE\n# c"),
         ("# a\nRUN echo $((1<<3))\n# b", "RUN echo $((1<<3))\n# c"),
+        ("RUN echo 'a <<E b'\n# a\nRUN c", "RUN echo 'a <<E b'\nRUN c"),
         ("RUN a \\\n\n", "RUN a"),
     ],
-    ids=["blanks", "comment inside", "comment", "comments beside text", "shift", "open end"],
+    ids=[
+        "blanks",
+        "comment inside",
+        "comment",
+        "comments beside text",
+        "shift",
+        "no text",
+        "open end",
+    ],
 )
 def test_blanks_and_comments_are_no_change(old: str, new: str) -> None:
     assert change("D", read_recipe(old), read_recipe(new)) == ""
