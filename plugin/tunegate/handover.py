@@ -4,7 +4,6 @@ checkout and to this configuration."""
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -14,11 +13,11 @@ from tunegate.artifacts.artifact_io import digest_of, digest_of_document
 from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion, Revisions
 from tunegate.artifacts.measurements import ShardBinding, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import MeasuringShard, PlanOrigin, Shard, TuningPlan
+from tunegate.artifacts.plans import PlanOrigin, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 from tunegate.config_key import keys_of
-from tunegate.errors import ArtifactError, ConfigError
+from tunegate.errors import ArtifactError
 from tunegate.measure.merge_shards import HandedShard
 from tunegate.review.gate_rules import GateRules, Policies, rules_digest
 
@@ -48,18 +47,6 @@ def read_plan(out: Path) -> TuningPlan:
     _refuse_other(out / "changes.json", ChangeSet, origin.changes)
     _refuse_other(out / "tasks.json", TaskSet, origin.tasks)
     return plan
-
-
-_S = TypeVar("_S", Shard, MeasuringShard)
-
-
-def find_shard(shards: Sequence[_S], index: int, out: Path) -> _S:
-    """Returns the shard of the plan with this number. Raises ConfigError."""
-    by_index = {shard.index: shard for shard in shards}
-    if index not in by_index:
-        numbers = ", ".join(map(str, by_index)) or "none: nothing is left to do"
-        raise ConfigError(f"--shard {index}: not in {out / 'plan.json'}, which has {numbers}.")
-    return by_index[index]
 
 
 def check_revisions(

@@ -84,8 +84,8 @@ def test_a_shard_of_a_plan_that_has_none(repository: Workspace) -> None:
     repository.write("tunegate.yaml", NOT_COMPILED)
     repository.commit()
     assert repository.tunegate("plan", "--base", "main").returncode == 0
-    assert "which has none: nothing is left to do" in refusal(repository, "tune", "--shard", "0")
-    assert "which has none: nothing is left to do" in refusal(repository, "measure", "--shard", "0")
+    assert "which has none: nothing is left to tune" in refusal(repository, "tune", "--shard", "0")
+    assert "none: no model is compared" in refusal(repository, "measure", "--shard", "0")
 
 
 # A disk that fills up while tunegate runs: one clear error, of the machine and not of the model.

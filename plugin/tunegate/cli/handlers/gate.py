@@ -10,14 +10,14 @@ from tunegate import handover, pipeline
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import MeasuringShard, TuningPlan
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.cli.commands.gating import ConfirmOptions, GateOptions, MeasureOptions, VerdictOptions
 from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import finish, write_json
 from tunegate.cli.handlers.table import show_lines
 from tunegate.decide import gate as decide_gate
-from tunegate.errors import PASS
+from tunegate.errors import PASS, ConfigError
 from tunegate.measure.merge_shards import merge_shards
 from tunegate.plan.shards import of_shard
 from tunegate.project import Project, Review, Subject, open_project
@@ -94,7 +94,7 @@ def measure(options: MeasureOptions) -> int:
     with opened_output(settings.out, "measure") as out:
         plan = handover.read_plan(out.path)
         project.require_plan(plan, settings)
-        shard = handover.find_shard(plan.measuring, options.shard, settings.out)
+        shard = _find_shard(plan, options.shard, settings)
         outcomes, review = _tuned_and_reviewed(plan, project, out)
         out.forget_shard(shard.index)
         require_installed(review.config, "gate", {shard.target})
@@ -112,6 +112,16 @@ def measure(options: MeasureOptions) -> int:
     else:
         _show(run)
     return PASS
+
+
+def _find_shard(plan: TuningPlan, index: int, settings: Settings) -> MeasuringShard:
+    shard = next((s for s in plan.measuring if s.index == index), None)
+    if shard is None:
+        numbers = ", ".join(str(s.index) for s in plan.measuring)
+        what = f"shards are {numbers}" if numbers else "shards are none: no model is compared"
+        message = f"--shard {index}: not in {settings.out / 'plan.json'}, whose measuring {what}."
+        raise ConfigError(message)
+    return shard
 
 
 def _limit_to_target(subject: Subject, name: str) -> Subject:

@@ -10,11 +10,11 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.cli.commands.gating import DetectOptions, PlanOptions, TuneOptions
 from tunegate.cli.handlers.reporting import write_json, write_line
-from tunegate.errors import PASS
-from tunegate.handover import check_config_digest, find_shard, read_plan
+from tunegate.errors import PASS, ConfigError
+from tunegate.handover import check_config_digest, read_plan
 from tunegate.plan.resolve import refresh_shard
 from tunegate.plan.shards import MatrixLeg, matrix, measure_matrix
 from tunegate.project import Project, open_project
@@ -155,7 +155,7 @@ def tune(options: TuneOptions) -> int:
     with opened_output(settings.out, "tune") as out:
         plan = read_plan(out.path)
         project.require_plan(plan, settings)
-        shard = find_shard(plan.shards, options.shard, settings.out)
+        shard = _find_shard(plan, options.shard, settings)
         review = project.review_of(plan.changes)
         check_config_digest(plan, out.path, review.config)
         require_installed(review.config, "tune", {shard.target})
@@ -164,3 +164,13 @@ def tune(options: TuneOptions) -> int:
     if settings.as_json:
         write_json(outcome)
     return PASS
+
+
+def _find_shard(plan: TuningPlan, index: int, settings: Settings) -> Shard:
+    shard = next((s for s in plan.shards if s.index == index), None)
+    if shard is None:
+        numbers = ", ".join(str(s.index) for s in plan.shards)
+        what = f"which has {numbers}" if numbers else "which has none: nothing is left to tune"
+        message = f"--shard {index}: not in {settings.out / 'plan.json'}, {what}."
+        raise ConfigError(message)
+    return shard
