@@ -174,11 +174,11 @@ def _copy(
         with suppress(ObjectNotFoundError):
             body = source.read(name)
             own = parse_segment(name)
-            is_bad = is_damaged(own, body, keys) if own else not segment.is_proven(name, body)
-            if not is_bad and own and not segment.is_trusted(own, body, keys):
+            is_trusted = own is None or segment.is_trusted(own, body, keys)
+            if own and not is_trusted and not is_damaged(own, body, keys):
                 copied = copied.plus(Copied(untrusted=1))
                 continue
-            if not is_bad:  # else it would bar the whole one from the copy
+            if is_trusted and segment.is_proven(name, body):  # else it would bar the whole one
                 destination.write(name, body)
                 copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
                 continue
