@@ -228,9 +228,10 @@ def default_branch_name(git: GitProcess) -> str | None:
     """Returns the default branch's name at the remote, None if none is known. Fetches nothing of a
     branch that the remote names. Raises as `known_default_branch` does."""
     remote = _ask_remote(git)
-    branch = remote.default if remote else ""
-    branch = branch or _default_here(git, remote) or ""
-    return short_name(branch).removeprefix("origin/") or None
+    if remote and remote.default:
+        return remote.default
+    branch = _default_here(git, remote)
+    return None if branch is None else short_name(branch).removeprefix("origin/")
 
 
 def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
