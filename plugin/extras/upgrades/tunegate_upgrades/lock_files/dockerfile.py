@@ -121,7 +121,7 @@ def change(path: str, base: ImageRecipe, head: ImageRecipe) -> str:
     where = (
         f"changed from line {new.line} ({_word(new.text)}) on"
         if new
-        else (f"{_word(old.text)} is gone at its end")
+        else f"{_word(old.text)} is gone at its end"
     )
     images = [", ".join(each.images) or "none" for each in (base, head)]
     sides = [{name for each in side.installed for name in each.packages} for side in (base, head)]
