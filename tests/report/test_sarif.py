@@ -25,7 +25,7 @@ def test_the_log_is_as_it_was_when_it_was_last_reviewed(kind: str, golden: Golde
 @pytest.mark.parametrize(
     ("kind", "rule", "level"),
     [
-        ("slowed", "latency-regression", "error"),
+        ("slowed", "regression", "error"),
         ("wrong-numbers", "build-error", "error"),
         ("undecided", "latency-undecided", "warning"),
         ("unfit", "machine-unfit", "warning"),

@@ -88,10 +88,10 @@ SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
     "fail": (
         "error",
         _rule(
-            "latency-regression",
-            "LatencyRegression",
-            "The model got slower by more than the margin.",
-            "The report names the operators that got slower.",
+            "regression",
+            "Regression",
+            "The model got slower, larger or worse than a margin allows.",
+            "The message names the margin. The report names the operators that got slower.",
         ),
     ),
     "error": (
