@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import threading
 from pathlib import Path
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -292,25 +294,40 @@ def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_pa
     assert not left & {"git", "sleep", "sleeper", "ssh"}
 
 
+class InterruptedAlarm(threading.Timer):
+    def start(self) -> None:
+        super().start()
+        raise KeyboardInterrupt
+
+
+class InterruptedStart(subprocess.Popen[bytes]):
+    began: ClassVar[list[subprocess.Popen[bytes]]] = []
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.began.append(self)
+        with self:  # closes the pipes, as an interrupt inside of it does
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "place", [(threading, "Timer", InterruptedAlarm), (subprocess, "Popen", InterruptedStart)]
+)
 def test_an_interrupt_while_git_starts_leaves_neither_git_nor_its_time_limit(
-    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str, Any]
 ) -> None:
     """A time limit that stays keeps the command from ending, and then kills whoever has git's
     number by then."""
-
-    class Alarm(threading.Timer):
-        def start(self) -> None:
-            super().start()
-            raise KeyboardInterrupt
-
     git = GitProcess(project.path)
     (tmp_path / "git").write_text("#!/bin/sh\nsleep 600\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(threading, "Timer", Alarm)
+    monkeypatch.setattr(*place)
     with pytest.raises(KeyboardInterrupt):
         git.text("version")
+    for process in InterruptedStart.began:
+        assert process.wait(5) == -signal.SIGKILL
     assert not {each.name() for each in psutil.Process().children(recursive=True)} & {"git"}
-    for alarm in (each for each in threading.enumerate() if isinstance(each, Alarm)):
+    for alarm in (each for each in threading.enumerate() if isinstance(each, InterruptedAlarm)):
         alarm.join(5)
         assert not alarm.is_alive()

@@ -254,8 +254,10 @@ def _run_git(
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
         stdin.write(standard_input)
         stdin.seek(0)
-        mark = interpreter.mark()
-        with _start(["git", *words, *arguments], root, stdin, errors, mark) as process:
+        with (
+            interpreter.marking_programs() as mark,
+            _start(["git", *words, *arguments], root, stdin, errors, mark) as process,
+        ):
             alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process, mark])
             try:
                 interpreter.mark_process(process.pid, mark)

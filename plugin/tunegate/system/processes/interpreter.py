@@ -112,6 +112,18 @@ def mark() -> dict[str, str]:
     return {MARK_VARIABLE: f"{os.getpid()}-{os.urandom(8).hex()}"}
 
 
+@contextlib.contextmanager
+def marking_programs() -> Iterator[dict[str, str]]:
+    """Gives a mark for programs that are not ours, and kills what carries it if the block fails. An
+    interrupt may come while one starts, when nobody has its number yet."""
+    variables = mark()
+    try:
+        yield variables
+    except BaseException:
+        end_marked(variables)
+        raise
+
+
 def mark_process(pid: int, variables: Mapping[str, str]) -> None:
     """Marks a program that was just started, and what it starts from now on. Our children mark
     themselves before they load anything."""

@@ -44,8 +44,10 @@ _USERS = Surroundings()
 def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     """Runs a user's command line with the arguments `more` added, and returns its output. Raises
     MeasurementError if it cannot be run, fails, prints without end, or does not end in time."""
-    mark = interpreter.mark()
-    with _start(line, more, within, mark) as process:
+    with (
+        interpreter.marking_programs() as mark,
+        _start(line, more, within, mark) as process,
+    ):
         try:
             _limit(process.pid, within, mark)
             with interpreter.group_guard(process.pid):
