@@ -16,7 +16,7 @@ class InitOptions(Options, frozen=True, kw_only=True):
 
 INIT = Command(
     name="init",
-    summary="write a tunegate.yaml for the models found here, and a workflow on GitHub",
+    summary="write a tunegate.yaml for the models found here, and a workflow where it can",
     options=InitOptions,
     handler="tunegate.cli.handlers.init:run",
     examples=(
