@@ -62,6 +62,7 @@ def test_one_model_at_both_ends_is_nothing_to_find_and_not_measured(workspace: W
     assert "nothing to find (both ends have the same model" in done.stderr
 
 
+@pytest.mark.proof
 def test_a_compiled_model_is_searched_without_a_trial(tmp_path: Path) -> None:
     """The configuration allows two trials for each task."""
     workspace = Workspace(tmp_path / "w", COMPILED + FIRST_ANALYSIS)
