@@ -71,7 +71,12 @@ def test_a_command_that_gives_no_number_says_so(program: str, said: str, tmp_pat
 
 @pytest.mark.parametrize(
     ("line", "why"),
-    [("no-such-program --x", "no such program"), ("a 'b", "No closing quotation"), ("", "no such")],
+    [
+        ("no-such-program --x", "no such program"),
+        ("/etc/passwd", "not executable"),
+        ("a 'b", "No closing quotation"),
+        ("", "no such"),
+    ],
 )
 def test_a_command_that_is_not_there_is_refused_before_anything_is_measured(
     line: str, why: str

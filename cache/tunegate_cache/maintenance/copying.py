@@ -20,6 +20,7 @@ from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import is_damaged, opened_segment, read_archive
+from tunegate_cache.protocol.snapshots import snapshot_problem
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectConflictError,
@@ -83,12 +84,18 @@ def pull(
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
-        if copied.problems:
+        if copied.problems and not _is_complete(destination, group, current):
             there, own = group_state.state(destination, group, keys)
             if own.head is not None or there.fresh(current.head) != there.segments:
                 return copied  # what is there finds more than a HEAD of which a part is missing
         problems = _move_head(source, destination, group, current, keys=keys, signer=signer)
         return copied.plus(Copied(problems=(*lost, *problems)))
+
+
+def _is_complete(destination: ObjectStore, group: Group, current: CurrentHead) -> bool:
+    """Returns whether the snapshot of this HEAD is there, whatever else is missing."""
+    head = current.head
+    return head is not None and not snapshot_problem(destination, group, head.snapshot.index)
 
 
 def _is_begun(current: CurrentHead, keys: TrustedKeys, zone: str) -> bool:
@@ -147,7 +154,7 @@ def _archived(store: ObjectStore, group: Group, keys: TrustedKeys) -> frozenset[
     head = group_state.current_head(store, group, keys).head
     files: set[str] = set()
     for digest in head.archives if head else ():
-        with suppress(CorruptArchiveError):
+        with suppress(CorruptArchiveError, StoreUnavailableError):
             files |= {name.file for name, _ in read_archive(store, group, digest)}
     return frozenset(files)
 

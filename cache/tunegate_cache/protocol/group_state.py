@@ -98,5 +98,6 @@ def state(store: ObjectStore, group: Group, keys: TrustedKeys) -> tuple[Listing,
     one of the two. A HEAD that was lost has a `problem`, too. Raises StoreUnavailableError."""
     listed, current = listing(store, group), current_head(store, group, keys)
     if current.tag is None and (listed.archives or listed.indexes):
-        current = CurrentHead(None, None, problem="HEAD is missing, and what it has revoked")
+        problem = "HEAD is missing: no first compaction has ended, or what it revoked is lost too"
+        current = CurrentHead(None, None, problem=problem)
     return listed, current

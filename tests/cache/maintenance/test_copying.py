@@ -141,6 +141,22 @@ def test_a_copy_keeps_its_head_where_a_part_of_the_other_is_missing(
     assert "HEAD cannot be read" in problem
 
 
+def test_a_head_comes_where_only_an_earlier_snapshot_of_it_is_missing(
+    source: Place, destination: Place
+) -> None:
+    bad = Provenance(repository="bad/one")
+    source.publish(make_record("bad", source=bad))
+    pull(source.store, destination.store, MAIN, NOBODY)
+    source.compact([Revocation(repository=bad.repository)])
+    source.archive(make_record("new"))
+    head = current_head(source.store, MAIN, NOBODY).head
+    assert head is not None
+    source.store.delete(MAIN.content("idx", head.kept[0].index))
+    assert pull(source.store, destination.store, MAIN, NOBODY).problems
+    assert destination.best("new") == make_record("new")
+    assert destination.best("bad") is None
+
+
 def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destination: Place) -> None:
     young = Place(tmp_path / "young")
     young.publish(make_record())

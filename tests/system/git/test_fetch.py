@@ -271,6 +271,8 @@ def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(origin: 
     here = origin.job(merge)
     with pytest.raises(RevisionError, match="is not of the base"):
         GitEvents(here.path).merge_commit_revisions(later, head)
+    with pytest.raises(RevisionError, match="is not of the base"):  # gone by a forced push
+        GitEvents(here.path).merge_commit_revisions("f" * 40, head, "main")
     assert GitEvents(here.path).merge_commit_revisions(tip, head).base == tip
 
 

@@ -10,7 +10,7 @@ from hatchling.builders.wheel import WheelBuilder
 from tests.house.sources import ROOT
 from tests.support.git_repository import Checkout, clone, new_repository
 from tests.support.programs import run_program
-from tunegate.errors import RevisionError
+from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.compared_revisions import GitHistory
 from tunegate.system.git.installed_commit import InstalledCommit, installed_commit
 
@@ -167,6 +167,9 @@ def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
         "release-*, and a first release has nothing before it. gate.release-tags says what they "
         "are called."
     )
+    origin.git("remote", "add", "origin", "file:///nowhere")
+    with pytest.raises(EnvironmentUnfitError, match=r"tags release-\* could not be fetched"):
+        GitHistory(origin.path).since_release(None, "release-*")
 
 
 def test_the_rules_are_those_of_the_newest_commit_that_is_merged(origin: Checkout) -> None:

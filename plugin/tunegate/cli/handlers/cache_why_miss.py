@@ -107,7 +107,7 @@ def _last_plan(out: Path) -> TuningPlan:
 def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, str]:
     """Returns the task and its unique name. Raises ConfigError."""
     if not tasks:
-        raise ConfigError("the last plan has no tasks: none of its models is compiled by TVM.")
+        raise ConfigError("the last plan has no tasks: it changes no model that TVM compiles.")
     about = [entry.task for entry in tasks]
     names = task_names(about)
     fitting = tasks_named(about, query)

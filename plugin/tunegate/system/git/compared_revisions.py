@@ -134,6 +134,8 @@ class GitHistory:
         commit = self.resolve_commit(head or "HEAD", "--head")
         remote_tags = fetch.fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
+        if release is None and remote_tags is None:
+            raise self._fetch_error(f"tags {pattern}", "")
         if release is None:
             message = (
                 f"--since-release: no commit before {commit[:12]} has a tag {pattern}, and a first "

@@ -39,9 +39,10 @@ class GitEvents(GitHistory):
         EnvironmentUnfitError if the branch is not known."""
         if commit == tip:
             return True
-        if not fetch.ensure_here(self._git, tip):
+        is_here = fetch.ensure_here(self._git, tip)
+        if not is_here and not fetch.is_reachable(self._git):
             raise self._fetch_error(tip[:12], tip)
-        if not fetch.is_ancestor(self._git, tip, commit):
+        if not is_here or not fetch.is_ancestor(self._git, tip, commit):  # gone by a forced push
             return False
         if not name or fetch.is_ancestor_here(self._git, commit, f"{fetch.REMOTE}{name}"):
             return True

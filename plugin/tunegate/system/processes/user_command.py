@@ -68,6 +68,7 @@ def require_program(line: str) -> None:
     except ValueError as error:
         program, why = "", str(error)
     if shutil.which(program) is None:
+        why = "not executable" if Path(program).is_file() else why
         raise ConfigError(f"{command_error(line, f'cannot be run ({why})')}. Correct it.")
 
 

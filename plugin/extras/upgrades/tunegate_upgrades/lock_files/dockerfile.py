@@ -27,7 +27,10 @@ _NO_COMMAND = re.compile(r"^[ \t]*#.*|\\\n", re.MULTILINE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _TOOL = re.compile(r"(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*")
 _INSTALLS = {"install", "add", "sync", "create"}
-_BETWEEN_COMMANDS = re.compile(r"[;&|(\n]")
+_BETWEEN_COMMANDS = re.compile(r"[;&|\n]")
+_IN_ANOTHER = re.compile(r"\(|\b(?:ba|da|k|z)?sh\s+(?:-\S+\s+)*-\w*c\s")
+"""Where a command is a word of another: `sh -c "pip install x"`, `(pip install x)`."""
+_QUOTES = re.compile(r"""["'()]""")
 _LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")} | {
     "pipenv": "Pipfile.lock"
 }
@@ -45,6 +48,8 @@ _COMPILER = re.compile(
 )
 """A package of TVM as pip and conda name it, or its wheel, and the version that is asked for."""
 _MAX_CHARACTERS = 200
+_MAX_FILLED_IN = 2**20
+"""The most characters that values add to all of a file: each may be long, and stand anywhere."""
 _MAX_WORD = 20
 
 
@@ -213,7 +218,7 @@ def _base_images(lines: Iterable[str]) -> Iterator[str]:
 
 def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[Instruction]:
     """Yields each instruction, with the values that arguments and variables have by then."""
-    values = dict[str, str]()
+    values, room = dict[str, str](), _MAX_FILLED_IN
     for number, text in lines:
         line = text.strip()
         if declared := _ARG.fullmatch(line) or _ENV.fullmatch(line):
@@ -221,7 +226,9 @@ def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[Instruction]:
             is_pair = "=" not in name and bool(value.strip())  # ENV NAME value
             values |= {name: value.strip()} if is_pair else dict(_defaults(declared[1]))
         if line:
-            yield Instruction(line=number, text=text, filled_in=_substitute(line, values))
+            filled_in = _substitute(line, values, room)
+            room -= max(0, len(filled_in) - len(line))
+            yield Instruction(line=number, text=text, filled_in=filled_in)
 
 
 def _defaults(text: str) -> Iterator[tuple[str, str]]:
@@ -231,20 +238,26 @@ def _defaults(text: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _substitute(text: str, arguments: Mapping[str, str]) -> str:
+def _substitute(text: str, arguments: Mapping[str, str], room: int = _MAX_FILLED_IN) -> str:
+    """Returns the text with the values of its arguments, as it is if they need more room."""
+
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         return arguments.get(name) or match[3] or match[0]
 
-    return _VARIABLE.sub(value, text)
+    needed = sum(len(value(match)) for match in _VARIABLE.finditer(text))
+    return _VARIABLE.sub(value, text) if needed <= room else text
 
 
 def _installs(run: Instruction) -> Iterator[Installed]:
     text = _NO_COMMAND.sub(" ", _shell_form(run.filled_in))
     for command in _BETWEEN_COMMANDS.split(text):
         words = iter(_words(command))
-        tool = next(filter(None, (_TOOL.fullmatch(basename(word)) for word in words)), None)
-        if tool is None or not any(word in _INSTALLS for word in words):
+        tool = _tool_that_installs(words)
+        if tool is None and _IN_ANOTHER.search(command):
+            words = iter(_QUOTES.sub(" ", command).split())
+            tool = _tool_that_installs(words)
+        if tool is None:
             continue
         packages, files = _arguments(tool[1], words)  # those behind `install`
         if not packages and not files and tool[1] in _LOCK_OF_TOOL:
@@ -253,13 +266,19 @@ def _installs(run: Instruction) -> Iterator[Installed]:
             yield Installed(line=run.line, packages=tuple(packages), files=tuple(files))
 
 
+def _tool_that_installs(words: Iterator[str]) -> re.Match[str] | None:
+    """Returns the tool that installs something, and leaves the words behind its `install`."""
+    tool = next(filter(None, (_TOOL.fullmatch(basename(word)) for word in words)), None)
+    return tool if tool and any(word in _INSTALLS for word in words) else None
+
+
 def _shell_form(line: str) -> str:
     """Returns the command of `RUN ["pip", "install", "x"]` in the shell form."""
     command = line.partition("[")[2]
     if line[:3].upper() == "RUN" and command:
         try:
             words = json.loads(f"[{command}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return line
         if isinstance(words, list):
             return " ".join(map(str, words))

@@ -42,6 +42,10 @@ def test_a_file_without_an_image_has_none() -> None:
         ("RUN pip install -r requirements.txt .", [], ["requirements.txt"]),
         ("RUN conda env create -f environment.yml", [], ["environment.yml"]),
         ("RUN pip install /w/*.whl $ORT . ./own /own", ["/w/*.whl", "$ORT"], []),
+        ('RUN bash -lc "python -m pip install a==1"', ["a==1"], []),
+        ("RUN (pip install a==1)", ["a==1"], []),
+        ("RUN pip install $(cat r) 'a (>=1)' b==1", ["$(cat", "r)", "a (>=1)", "b==1"], []),
+        ("RUN " + "[" * 100_000, [], []),
         ("RUN uv sync --frozen", [], ["uv.lock"]),
         ("RUN pipenv install --deploy", [], ["Pipfile.lock"]),
         ("RUN <<EOF\npip install a==1 \\\n  c\n# pip install b\nEOF", ["a==1", "c"], []),
@@ -57,6 +61,13 @@ def test_what_installs_packages_is_found(
     found = read_recipe(f"FROM x\n{command}\n").installed
     assert [name for each in found for name in each.packages] == packages
     assert [name for each in found for name in each.files] == files
+
+
+def test_an_instruction_that_its_values_would_make_huge_stays_as_it_is_written() -> None:
+    recipe = read_recipe(f"ENV A={'x' * 60_000}\n" + "RUN $A\n" * 9_000 + "RUN " + "$A" * 40_000)
+    assert recipe.instructions[1].filled_in.startswith("RUN xx")
+    assert {each.filled_in for each in recipe.instructions[20:-1]} == {"RUN $A"}
+    assert recipe.instructions[-1].filled_in == recipe.instructions[-1].text
 
 
 def test_what_is_watched_and_not_read_is_a_line_each() -> None:
