@@ -79,6 +79,8 @@ class InputRule(msgspec.Struct, frozen=True):
 
 GIVEN = "given: "
 """The beginning of `why` for values that the configuration gives."""
+UNLIMITED = "integers that the graph does not limit"
+"""The end of `why` for integers that may be any of their type, whatever was drawn."""
 STANDARD = InputRule(Normal())
 """The rule for a float input if the graph tells nothing."""
 

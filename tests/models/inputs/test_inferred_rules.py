@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
 from tests.support.small_onnx import part_of, typed
 from tunegate.artifacts.inputs import (
+    UNLIMITED,
     Columns,
     Constant,
     Draw,
@@ -264,6 +265,26 @@ def test_integers_without_a_limit_are_never_only_0_and_1(dtype: str, expected: I
     pixels = GraphInput("x", (4, 4), dtype)
     model = graph_of([node("Cast", "x", "y", to=1)], [pixels])
     assert values_of_inputs(model, [pixels]) == {"x": expected}
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "is_any"),
+    [
+        ("ids", node("Mod", "ids some", "y"), True),
+        ("ids", node("Less", "ids some", "y"), True),
+        ("ids", node("Gather", "some ids", "y"), False),
+        ("speed", node("Mod", "speed some", "y"), False),
+        ("mask", node("Mod", "mask some", "y"), False),
+    ],
+)
+def test_integers_that_may_be_any_are_told_whatever_is_drawn(
+    name: str, limit: onnx.NodeProto, *, is_any: bool
+) -> None:
+    ids = GraphInput(name, (1, 4), "int64")
+    model = graph_of([limit], [ids], weights={"some": np.array([5, 900])})
+    (rule,) = inferred_rules(model, [ids]).values()
+    assert rule is not None
+    assert rule.why.endswith(UNLIMITED) == is_any
 
 
 MOVES: dict[str, tuple[onnx.NodeProto, dict[str, Any]]] = {

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.inputs import UNLIMITED, InputRule, Integers
 from tunegate.config import TargetConfig
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.models.prepared import Compilable, PreparedModel
 from tunegate.runtimes.openvino import runtime
 from tunegate.runtimes.openvino.layer_names import LAYERS, ExecutedLayer, names_in, names_of_layers
 from tunegate.runtimes.openvino.runtime import RUNTIME, lacking, variants
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 CPU = TargetConfig(name="cpu")
 
@@ -35,6 +37,23 @@ def test_its_own_quantizer_is_named_with_what_installs_it(
     )
     with pytest.raises(NotOfferedError, match=r"not installed: pip install 'tunegate\[nncf\]'$"):
         RUNTIME.save(model, tmp_path, RUNTIME.variants(CPU)["int8.nncf"])
+
+
+def test_integers_that_may_be_any_are_refused_before_it_is_opened(tmp_path: Path) -> None:
+    rule = InputRule(Integers(0, 255), UNLIMITED)
+    artifact = ArtifactFile(
+        runtime="openvino",
+        file="m.onnx",
+        inputs=(
+            ArtifactTensor("x", (4,), "uint16", rule),
+            ArtifactTensor("ids", (4,), "int64", rule),
+        ),
+        outputs=(),
+        threads=1,
+        model="m.onnx",
+    )
+    with pytest.raises(UnsupportedModelError, match="nothing limits ids"):
+        RUNTIME.load(tmp_path, artifact)
 
 
 KNOWN = {"conv1", "relu1", "pool"}

@@ -20,7 +20,8 @@ HIDES_NOTHING = "a mask that hides nothing"
 class Fact(NamedTuple):
     """Bounds of an input, or the values it may have. It `is_must` if the model rejects others, and
     `is_hint` if any other fact tells more. A fact holds for all columns unless it names some. It
-    `is_rescaled` if the model multiplies or shifts the value first."""
+    `is_rescaled` if the model multiplies or shifts the value first. It `is_usual` if the model
+    takes other values, and nobody gives them."""
 
     why: str
     low: float | None = None
@@ -31,6 +32,14 @@ class Fact(NamedTuple):
     is_hint: bool = False
     columns: Selected | None = None
     is_rescaled: bool = False
+    is_usual: bool = False
+
+    @property
+    def is_limit(self) -> bool:
+        return self.is_usual or (self.is_must and (self.high is not None or bool(self.values)))
+
+
+WHOLE_MASK = Fact(HIDES_NOTHING, values=(1,), is_usual=True)
 
 
 # The categories in an encoder's attributes.
@@ -173,7 +182,9 @@ def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
     if meeting.use.position != 0:
         return None
     count = one_hot_depth(meeting.use, flow)
-    return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
+    return Fact(
+        f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0), is_usual=True
+    )
 
 
 _MOST_RAISED = 3
@@ -262,7 +273,11 @@ def _compare(meeting: Meeting, flow: Dataflow) -> Fact | None:
     is_counted = np.array_equal(np.sort(numbers), np.arange(numbers.size) + numbers.min())
     if not is_counted:
         return None
-    return Fact("a length: the whole axis", values=(int(numbers.max()) + 1,))
+    return _whole_axis(int(numbers.max()) + 1)
+
+
+def _whole_axis(size: int) -> Fact:
+    return Fact("a length: the whole axis", values=(size,), is_usual=True)
 
 
 def _clip(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -283,7 +298,7 @@ def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fac
     def fact_rule(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
         size = flow.dimension(step.inputs[0], axis) if position == at else None
-        return None if size is None else Fact("a length: the whole axis", values=(size,))
+        return None if size is None else _whole_axis(size)
 
     return fact_rule
 
@@ -296,7 +311,7 @@ def _reverse(meeting: Meeting, flow: Dataflow) -> Fact | None:
 def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
     def fact_rule(meeting: Meeting, _: Dataflow) -> Fact | None:
         is_it = meeting.use.position == position
-        return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
+        return WHOLE_MASK if is_it else None
 
     return fact_rule
 
@@ -307,12 +322,12 @@ def _inverted_mask(meeting: Meeting, flow: Dataflow) -> Fact | None:
     one = flow.constant(step.inputs[0])
     if position != 1 or one is None or not np.all(one == 1):
         return None
-    return Fact(HIDES_NOTHING, values=(1,))
+    return WHOLE_MASK
 
 
 def _cast_to_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
     is_it = is_cast_to_boolean(meeting.use.step)
-    return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
+    return WHOLE_MASK if is_it else None
 
 
 def _embedding(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -9,6 +10,7 @@ import onnx
 
 from tunegate.artifacts.inputs import (
     STANDARD,
+    UNLIMITED,
     Columns,
     Constant,
     Draw,
@@ -19,7 +21,7 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.models.inputs.dataflow import Dataflow
-from tunegate.models.inputs.facts import HIDES_NOTHING, Fact, facts_of, index_facts_of
+from tunegate.models.inputs.facts import HIDES_NOTHING, WHOLE_MASK, Fact, facts_of, index_facts_of
 from tunegate.models.inputs.float_rules import float_rule
 from tunegate.models.inputs.named_values import OpenAxes, named_rule
 from tunegate.models.inputs.size_operands import size_rule
@@ -35,7 +37,6 @@ _BYTES = Integers(0, 255)
 _WHYS = 3
 _MAX_COLUMNS = 256
 _LONG = 2**63 - 1
-_OPEN = "integers that the graph does not limit"
 
 
 def inferred_rules(
@@ -115,17 +116,35 @@ def _rule(tensor: TensorLike, flow: Dataflow, named_rule: InputRule | None) -> I
     if kind not in "iu":
         return named_rule or _index_rule(tensor, flow) or float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))
-    if named_rule is not None and not facts:
-        return named_rule
+    return _integer_rule(tensor, facts, named_rule) if facts or named_rule is None else named_rule
+
+
+def _integer_rule(tensor: TensorLike, facts: list[Fact], named_rule: InputRule | None) -> InputRule:
+    dtype = dtype_named(tensor.dtype)
     if named_rule is not None and isinstance(named_rule.values, Constant):
         facts.append(Fact(named_rule.why, values=(named_rule.values.value,)))
     if "mask" in tensor.name.lower() and not any(fact.is_must for fact in facts):
-        facts.append(Fact(HIDES_NOTHING, values=(1,)))
+        facts.append(WHOLE_MASK)
     if dtype.itemsize == 1:
         usual, why = Integers(*limits_of(dtype)), f"all values of {dtype}"
     else:
-        usual, why = _BYTES, _OPEN
-    return _discrete(tensor, facts, usual, why)
+        usual, why = _BYTES, UNLIMITED
+    rule = _discrete(tensor, facts, usual, why)
+    if facts and named_rule is None and not _is_limited(tensor, facts):
+        return msgspec.structs.replace(rule, why=f"{rule.why}, {UNLIMITED}")
+    return rule
+
+
+def _is_limited(tensor: TensorLike, facts: Iterable[Fact]) -> bool:
+    """Returns whether the model gets no large numbers, be it in each column by itself."""
+    limits = [fact for fact in facts if fact.is_limit]
+    columns = {
+        (s.axis, index) for s in (fact.columns for fact in limits) if s for index in s.indices
+    }
+    sizes = Counter(axis for axis, _ in columns)
+    return any(fact.columns is None for fact in limits) or any(
+        size == tensor.shape[axis] for axis, size in sizes.items()
+    )
 
 
 def _index_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
@@ -138,8 +157,8 @@ def _index_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     if any(fact.is_rescaled for fact in must):
         low = max((fact.low for fact in must if fact.low is not None), default=0.0)
         high = min((fact.high for fact in must if fact.high is not None), default=low)
-        return InputRule(Uniform(low, high), _why(must, _OPEN)) if low < high else None
-    return _discrete(tensor, facts, _BYTES, _OPEN)
+        return InputRule(Uniform(low, high), _why(must, UNLIMITED)) if low < high else None
+    return _discrete(tensor, facts, _BYTES, UNLIMITED)
 
 
 def _discrete(tensor: TensorLike, facts: Sequence[Fact], usual: Draw, why: str) -> InputRule:

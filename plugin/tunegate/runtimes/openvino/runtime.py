@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Final
 
 from tunegate.artifacts.candidates import FLOAT32, PRECISION, QUANTIZATION, STATIC
+from tunegate.artifacts.inputs import UNLIMITED
 from tunegate.config import TargetConfig
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.machine.cores import CPU_INFO, lacks_any
 from tunegate.system.output.artifact_file import ArtifactFile
 
 _MODEL = "model.onnx"
+_WIDE = {"int32", "uint32", "int64", "uint64"}
+"""Integers that float32 does not hold."""
 
 
 class OpenVino:
@@ -60,6 +63,16 @@ class OpenVino:
         return _MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
+        wide = (x for x in artifact.inputs if x.dtype in _WIDE)
+        unlimited = [x.name for x in wide if x.rule and x.rule.why.endswith(UNLIMITED)]
+        if unlimited:
+            message = (
+                f"{artifact.model}: OpenVINO computes integers in 32 bits or in float32, and "
+                f"nothing limits {', '.join(unlimited)}. Give values under inputs: in "
+                "tunegate.yaml."
+            )
+            raise UnsupportedModelError(message)
+
         from tunegate.runtimes.openvino.model import OpenVinoModel  # noqa: PLC0415
 
         return OpenVinoModel(directory, artifact)
