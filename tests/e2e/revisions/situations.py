@@ -152,6 +152,12 @@ def renamed(world: World) -> Found:
     return Found(shell(job), world.at("at/left"))
 
 
+@situation(SHELL, "a remote of another name, and no other one", "where the branch left main")
+def renamed_remote(world: World) -> Found:
+    job = world.cloned("--branch=topic", "--origin=upstream")
+    return Found(shell(job), world.at("at/left"))
+
+
 @situation(
     SHELL,
     "a default branch that was renamed since the clone was made, and whose old name is still here",

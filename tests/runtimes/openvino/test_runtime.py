@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.artifacts.inputs import UNLIMITED, InputRule, Integers
+from tunegate.artifacts.inputs import GIVEN, UNLIMITED, InputRule, Integers
 from tunegate.config import TargetConfig
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.models.prepared import Compilable, PreparedModel
@@ -39,20 +39,19 @@ def test_its_own_quantizer_is_named_with_what_installs_it(
         RUNTIME.save(model, tmp_path, RUNTIME.variants(CPU)["int8.nncf"])
 
 
-def test_integers_that_may_be_any_are_refused_before_it_is_opened(tmp_path: Path) -> None:
-    rule = InputRule(Integers(0, 255), UNLIMITED)
+def test_numbers_that_may_need_more_than_32_bits_are_refused(tmp_path: Path) -> None:
+    rule, given = (InputRule(Integers(0, 255), why) for why in (UNLIMITED, f"{GIVEN}0 to 255"))
+    values = {"x": ("uint16", rule), "ids": ("int64", rule), "a": ("float64", None)}
+    values["b"] = ("float64", given)
     artifact = ArtifactFile(
         runtime="openvino",
         file="m.onnx",
-        inputs=(
-            ArtifactTensor("x", (4,), "uint16", rule),
-            ArtifactTensor("ids", (4,), "int64", rule),
-        ),
+        inputs=tuple(ArtifactTensor(name, (4,), *each) for name, each in values.items()),
         outputs=(),
         threads=1,
         model="m.onnx",
     )
-    with pytest.raises(UnsupportedModelError, match="nothing limits ids"):
+    with pytest.raises(UnsupportedModelError, match="values of ids, a may need more"):
         RUNTIME.load(tmp_path, artifact)
 
 

@@ -134,6 +134,7 @@ def test_a_shallow_clone_without_its_remote_cannot_know_its_base(origin: Checkou
 def test_a_branch_of_another_remote_is_told_to_be_as_it_is_here(origin: Checkout) -> None:
     here = origin.clone("--branch=topic")
     here.git("remote", "rename", "origin", "upstream")
+    here.git("remote", "add", "fork", "file:///nowhere")
     found = GitHistory(here.path).revisions("upstream/main", None)
     old = "merge base with upstream/main, as this clone has it: of remotes, only origin is asked"
     assert (found.base, found.reason) == (commit_of(origin, "main~1"), old)

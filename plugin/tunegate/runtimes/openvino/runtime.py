@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from tunegate.artifacts.candidates import FLOAT32, PRECISION, QUANTIZATION, STATIC
-from tunegate.artifacts.inputs import UNLIMITED
+from tunegate.artifacts.inputs import GIVEN, UNLIMITED
 from tunegate.config import TargetConfig
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.machine.cores import CPU_INFO, lacks_any
-from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 _MODEL = "model.onnx"
-_WIDE = {"int32", "uint32", "int64", "uint64"}
+_WIDE_INTEGERS = {"int32", "uint32", "int64", "uint64"}
 """Integers that float32 does not hold."""
 
 
@@ -63,19 +63,26 @@ class OpenVino:
         return _MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        wide = (x for x in artifact.inputs if x.dtype in _WIDE)
-        unlimited = [x.name for x in wide if x.rule and x.rule.why.endswith(UNLIMITED)]
-        if unlimited:
+        inexact = [each.name for each in artifact.inputs if _is_narrowed(each)]
+        if inexact:
             message = (
-                f"{artifact.model}: OpenVINO computes integers in 32 bits or in float32, and "
-                f"nothing limits {', '.join(unlimited)}. Give values under inputs: in "
-                "tunegate.yaml."
+                f"{artifact.model}: OpenVINO computes float64 in float32, and integers in that or "
+                f"in 32 bits: values of {', '.join(inexact)} may need more. Give values that you "
+                "have under inputs: in tunegate.yaml."
             )
             raise UnsupportedModelError(message)
 
         from tunegate.runtimes.openvino.model import OpenVinoModel  # noqa: PLC0415
 
         return OpenVinoModel(directory, artifact)
+
+
+def _is_narrowed(tensor: ArtifactTensor) -> bool:
+    """Returns whether values that nobody has limited, or given, may need more than 32 bits."""
+    why = tensor.rule.why if tensor.rule else ""
+    if tensor.dtype in _WIDE_INTEGERS:
+        return why.endswith(UNLIMITED)
+    return tensor.dtype == "float64" and not why.startswith(GIVEN)
 
 
 def _is_installed(name: str) -> bool:

@@ -104,7 +104,7 @@ class GitHistory:
     def name(self) -> str:
         """Returns the name of the repository: its path on the server it came from, or the name of
         its directory."""
-        address = self._git.text("remote", "get-url", "origin") or ""
+        address = self._git.text("remote", "get-url", self._git.remote) or ""
         return name_of_remote(address) or self.root.name
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
@@ -228,8 +228,8 @@ class GitHistory:
         """Returns why a remote's branch here may be older than the one there, '' if it is not."""
         if not branch.startswith("refs/remotes/"):
             return ""
-        if not branch.startswith(fetch.REMOTE):
-            return f"{_AS_HERE}: of remotes, only origin is asked"
+        if not branch.startswith(self._git.remote_branches):
+            return f"{_AS_HERE}: of remotes, only {self._git.remote} is asked"
         is_silent = self._git.is_remote_silent
         return f"{_AS_HERE}: the remote did not give it now" if is_silent else ""
 

@@ -44,7 +44,9 @@ class GitEvents(GitHistory):
             raise self._fetch_error(tip[:12], tip)
         if not is_here or not fetch.is_ancestor(self._git, tip, commit):  # gone by a forced push
             return False
-        if not name or fetch.is_ancestor_here(self._git, commit, f"{fetch.REMOTE}{name}"):
+        if not name or fetch.is_ancestor_here(
+            self._git, commit, f"{self._git.remote_branches}{name}"
+        ):
             return True
         branch = self._known_branch(name, is_here_enough=not fetch.is_shallow(self._git))
         return fetch.is_ancestor(self._git, commit, branch)
@@ -146,7 +148,7 @@ class GitEvents(GitHistory):
         branch = fetch.fetch_branch(self._git, name)
         if branch is not None:
             return branch
-        here = f"{fetch.REMOTE}{name}"
+        here = f"{self._git.remote_branches}{name}"
         if not is_here_enough or not fetch.is_ref(self._git, here):
             raise self._fetch_error(f"the branch {name}", name)
         self._git.is_remote_silent = True

@@ -19,8 +19,6 @@ _FETCH = (
 _FILTER = "--filter=blob:none"
 _DEEPENINGS = (50, 500)
 ASK_SECONDS = 30
-REMOTE = "refs/remotes/origin/"
-"""The branches of the remote, as this clone has them."""
 
 
 def is_commit_id(text: str) -> bool:
@@ -46,30 +44,30 @@ def is_shallow(git: GitProcess) -> bool:
 
 
 def has_remote(git: GitProcess) -> bool:
-    return git.text("config", "--get", "remote.origin.url") is not None
+    return git.text("config", "--get", f"remote.{git.remote}.url") is not None
 
 
 def is_reachable(git: GitProcess) -> bool:
     """Returns whether the remote answers."""
-    return git.text("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS) is not None
+    return git.text("ls-remote", git.remote, "HEAD", limit_seconds=ASK_SECONDS) is not None
 
 
 def ensure_here(git: GitProcess, commit: str) -> bool:
     """Fetches the commit if it is missing, and returns whether it is here."""
     if is_here(git, commit) or not is_commit_id(commit):
         return is_here(git, commit)
-    git.text(*_one_commit(git), "origin", commit)
+    git.text(*_one_commit(git), git.remote, commit)
     return is_here(git, commit)
 
 
 def refusal(git: GitProcess, wanted: str = "") -> str:
     """Returns git's reason why this commit or branch cannot be fetched: it is fetched once more.
     Without one, and for what is neither, why the remote does not answer."""
-    line: tuple[str, ...] = ("ls-remote", "origin", "HEAD")
+    line: tuple[str, ...] = ("ls-remote", git.remote, "HEAD")
     if is_commit_id(wanted):
-        line = (*_one_commit(git), "origin", wanted)
+        line = (*_one_commit(git), git.remote, wanted)
     elif wanted and git.text("check-ref-format", f"refs/heads/{wanted}") is not None:
-        line = (*_one_commit(git), "origin", _refspec(wanted))
+        line = (*_one_commit(git), git.remote, _refspec(git, wanted))
     why = git.complaint(*line, limit_seconds=ASK_SECONDS)
     return why or "the remote does not give it"
 
@@ -90,7 +88,7 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
     what it is asked for, and a pull request's commit is on no branch. A commit that was never
     pushed spoils a request, so each head is asked for alone, and the branches."""
     more = "--unshallow" if commits is None else f"--deepen={commits}"
-    fetch = (*_FETCH, _FILTER, more, "origin")
+    fetch = (*_FETCH, _FILTER, more, git.remote)
     # The remote knows a commit by its id, and not by the name of a branch here.
     ids = [git.text("rev-parse", "--verify", "-q", f"{head}^{{commit}}") or head for head in heads]
     if git.text(*fetch, *ids) is not None:
@@ -108,7 +106,7 @@ def _one_commit(git: GitProcess) -> tuple[str, ...]:
 
 def is_partial(git: GitProcess) -> bool:
     """Returns whether this clone may lack blobs."""
-    return git.text("config", "--get", "remote.origin.promisor") == "true"
+    return git.text("config", "--get", f"remote.{git.remote}.promisor") == "true"
 
 
 def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
@@ -127,7 +125,7 @@ def fetch_blobs(git: GitProcess, blobs: Collection[str]) -> None:
             *_FETCH,
             _FILTER,
             "--stdin",
-            "origin",
+            git.remote,
             standard_input=as_lines(missing),
             settings=at_once,
         )
@@ -142,17 +140,17 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     """Fetches a branch of the remote, and returns its full name here."""
     if git.text("check-ref-format", f"refs/heads/{name}") is None:
         return None
-    answer = git.text(*_one_commit(git), "origin", _refspec(name))
-    return None if answer is None else f"{REMOTE}{name}"
+    answer = git.text(*_one_commit(git), git.remote, _refspec(git, name))
+    return None if answer is None else f"{git.remote_branches}{name}"
 
 
-def _refspec(branch: str) -> str:
-    return f"+refs/heads/{branch}:{REMOTE}{branch}"
+def _refspec(git: GitProcess, branch: str) -> str:
+    return f"+refs/heads/{branch}:{git.remote_branches}{branch}"
 
 
 def has_branch(git: GitProcess, name: str) -> bool | None:
     """Returns whether the remote has a branch of this name now, None if it does not say."""
-    line = ("ls-remote", "origin", f"refs/heads/{name}")
+    line = ("ls-remote", git.remote, f"refs/heads/{name}")
     output = git.text(*line, limit_seconds=ASK_SECONDS)
     git.is_remote_silent |= output is None
     return None if output is None else bool(output)
@@ -162,7 +160,7 @@ def fetch_tag(git: GitProcess, name: str) -> None:
     """Fetches a tag of this name, if the remote has one and this clone has not."""
     ref = f"refs/tags/{name}"
     if git.text("check-ref-format", ref) is not None:
-        git.text(*_one_commit(git), "origin", f"{ref}:{ref}")
+        git.text(*_one_commit(git), git.remote, f"{ref}:{ref}")
 
 
 def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
@@ -171,13 +169,13 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     if it does not answer, and the tags here without a remote. A tag that is here stays as it is."""
     if not has_remote(git):
         return tags_here(git, pattern)
-    ask = ("ls-remote", "--refs", "origin", f"refs/tags/{pattern}")
+    ask = ("ls-remote", "--refs", git.remote, f"refs/tags/{pattern}")
     lines = git.lines(*ask, limit_seconds=ASK_SECONDS)
     if lines is None:
         return None
     whole = ("--unshallow",) if is_shallow(git) else ()
     filtered = [_FILTER] if whole or is_partial(git) else []
-    git.text(*_FETCH, *filtered, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
+    git.text(*_FETCH, *filtered, *whole, git.remote, f"refs/tags/{pattern}:refs/tags/{pattern}")
     tags = (line.partition("\t") for line in lines)
     return {name.removeprefix("refs/tags/"): commit for commit, _, name in tags}
 

@@ -52,7 +52,7 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
         return ()
     if name.startswith(_BRANCHES) and fetch.is_ref(git, name):
         return (name,)
-    plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name)))
+    plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(git, name)))
     refs_here = tuple(ref for ref in plain if fetch.is_ref(git, ref))
     if refs_here:
         return refs_here
@@ -64,14 +64,14 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
     """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
     longer has it: a kept clone's copy is as old as that. Where the remote does not give it, it is
     the one here, and known to be old."""
-    is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _branch_name(name))
-    if is_there and fetch.fetch_branch(git, _branch_name(name)) is None:
+    is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _branch_name(git, name))
+    if is_there and fetch.fetch_branch(git, _branch_name(git, name)) is None:
         git.is_remote_silent = True
     is_known = any(fetch.is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
-    if is_there is False and not is_known and fetch.is_ref(git, _remote_ref(name)):
+    if is_there is False and not is_known and fetch.is_ref(git, _remote_ref(git, name)):
         message = (
-            f'--base: the remote has no branch "{_branch_name(name)}" any more, and the one here '
-            "is old. Name a branch that it has."
+            f'--base: the remote has no branch "{_branch_name(git, name)}" any more, and the one '
+            "here is old. Name a branch that it has."
         )
         raise RevisionError(message)
 
@@ -81,7 +81,7 @@ def _resolve_here(git: GitProcess, name: str) -> str | None:
     with what to leave out."""
     if name.startswith("^"):
         return None
-    names = (name, _remote_ref(name))
+    names = (name, _remote_ref(git, name))
     ask = ("rev-parse", "--verify", "-q", _END)
     if fetch.is_commit_id(name) and git.text(*ask, name) != name:
         return None  # git takes an id of another length for a name
@@ -92,7 +92,7 @@ def _fetch(git: GitProcess, name: str) -> None:
     if fetch.is_commit_id(name):
         fetch.ensure_here(git, name)
     else:
-        fetch.fetch_branch(git, _branch_name(name))
+        fetch.fetch_branch(git, _branch_name(git, name))
         fetch.fetch_tag(git, name.removeprefix("refs/tags/"))
 
 
@@ -106,16 +106,16 @@ def _ancestor(git: GitProcess, name: str) -> str | None:
     return _resolve_here(git, name)
 
 
-def _branch_name(name: str) -> str:
+def _branch_name(git: GitProcess, name: str) -> str:
     """Returns the branch's name at the remote."""
-    for prefix in ("refs/heads/", fetch.REMOTE, "origin/"):
+    for prefix in ("refs/heads/", git.remote_branches, f"{git.remote}/"):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name
 
 
-def _remote_ref(name: str) -> str:
-    return f"{fetch.REMOTE}{_branch_name(name)}"
+def _remote_ref(git: GitProcess, name: str) -> str:
+    return f"{git.remote_branches}{_branch_name(git, name)}"
 
 
 def _advice(name: str) -> str:
@@ -130,11 +130,11 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
     whoever may push tags, or names the branch that is judged, could choose the base."""
     _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
-    if name.startswith("origin/") and fetch.is_ref(git, branches[0]):
-        fetch.fetch_branch(git, _branch_name(name))
+    if name.startswith(f"{git.remote}/") and fetch.is_ref(git, branches[0]):
+        fetch.fetch_branch(git, _branch_name(git, name))
     branches = [ref for ref in branches if fetch.is_ref(git, ref)]
     if fetch.is_ref(git, tag):
-        others = branches or [_remote_ref(name)]
+        others = branches or [_remote_ref(git, name)]
         _refuse_others(git, name, option, "a branch and a tag", [*others, tag])
     _refuse_others(git, name, option, "a local branch and one of a remote", branches)
 
@@ -160,7 +160,7 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
     is_sure = len(short) >= _SURELY_AN_ID and not match
     if not is_sure and not git.text("rev-parse", f"--disambiguate={short}"):
         return
-    refs = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
+    refs = [ref for ref in _references(git, start) if fetch.is_ref(git, ref)]
     if refs:
         message = (
             f'{option}: "{start}" may be a commit\'s short id, and is the name of {refs[0]}. '
@@ -169,9 +169,13 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
         raise RevisionError(message)
 
 
-def _references(name: str) -> tuple[str, ...]:
+def _references(git: GitProcess, name: str) -> tuple[str, ...]:
     """Returns the full names that git would prefer to a commit's short id."""
-    usual = (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
+    usual = (
+        f"refs/tags/{name}",
+        *(f"{prefix}{name}" for prefix in _BRANCHES),
+        _remote_ref(git, name),
+    )
     return (*usual, f"refs/{name}", f"refs/remotes/{name}/HEAD")
 
 
@@ -201,8 +205,9 @@ def default_branch(git: GitProcess) -> str:
             "or fetch it before."
         )
     raise RevisionError(
-        "no branch is the default one: there is no remote, and none is called main, master or as "
-        "init.defaultBranch says. Name what to compare with: --base BRANCH."
+        "no branch is the default one: there is no remote, or several and no origin, and none is "
+        "called main, master or as init.defaultBranch says. Name what to compare with: --base "
+        "BRANCH."
     )
 
 
@@ -216,7 +221,7 @@ def known_default_branch(git: GitProcess) -> str | None:
     remote = _ask_remote(git)
     if not remote or not remote.default:
         return _default_here(git, remote)
-    here = f"{fetch.REMOTE}{remote.default}"
+    here = f"{git.remote_branches}{remote.default}"
     if fetch.is_ref(git, here) and git.text("rev-parse", here) == remote.tip:
         return here
     branch = fetch.fetch_branch(git, remote.default)
@@ -231,7 +236,7 @@ def default_branch_name(git: GitProcess) -> str | None:
     if remote and remote.default:
         return remote.default
     branch = _default_here(git, remote)
-    return None if branch is None else short_name(branch).removeprefix("origin/")
+    return None if branch is None else _name_there(git, branch)
 
 
 def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
@@ -241,7 +246,7 @@ def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
         return record or _local_default(git) or _only_branch(git)
     if record and not remote:
         return _recorded_unless_ambiguous(git, record)
-    if record and remote and short_name(record).removeprefix("origin/") in remote.branches:
+    if record and remote and _name_there(git, record) in remote.branches:
         return record
     return _usual_branch(git) or _local_default(git)
 
@@ -249,7 +254,7 @@ def _default_here(git: GitProcess, remote: _RemoteAnswer | None) -> str | None:
 def _recorded_unless_ambiguous(git: GitProcess, record: str) -> str:
     """Returns the recorded branch although the remote does not confirm it; raises if the clone has
     another one with a usual name."""
-    others = [ref for ref in _usual_refs() if ref != record and fetch.is_ref(git, ref)]
+    others = [ref for ref in _usual_refs(git) if ref != record and fetch.is_ref(git, ref)]
     if others:
         message = (
             f"the remote does not answer ({fetch.refusal(git)}), and {short_name(record)} or "
@@ -263,11 +268,11 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
     """Returns whether a commit is on no default branch, neither the remote's nor the local one of
     its name, as known here; False if there is no such branch. Asks nobody."""
     ref = _recorded_default(git) or next(
-        (ref for ref in _usual_refs() if fetch.is_ref(git, ref)), _local_default(git)
+        (ref for ref in _usual_refs(git) if fetch.is_ref(git, ref)), _local_default(git)
     )
     if ref is None:
         return False
-    here = f"refs/heads/{short_name(ref).removeprefix('origin/')}"
+    here = f"refs/heads/{_name_there(git, ref)}"
     tips = [each for each in (ref, here) if fetch.is_ref(git, each)]
     return not any(fetch.is_ancestor_here(git, commit, tip) for tip in tips)
 
@@ -277,22 +282,26 @@ def short_name(ref: str) -> str:
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
 
 
+def _name_there(git: GitProcess, ref: str) -> str:
+    return short_name(ref).removeprefix(f"{git.remote}/")
+
+
 def _recorded_default(git: GitProcess) -> str | None:
-    ref = git.text("symbolic-ref", "-q", f"{fetch.REMOTE}HEAD")
+    ref = git.text("symbolic-ref", "-q", f"{git.remote_branches}HEAD")
     return ref if ref and fetch.is_ref(git, ref) else None
 
 
-def _usual_refs() -> tuple[str, ...]:
-    return tuple(f"{fetch.REMOTE}{name}" for name in _USUAL)
+def _usual_refs(git: GitProcess) -> tuple[str, ...]:
+    return tuple(f"{git.remote_branches}{name}" for name in _USUAL)
 
 
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     """Returns the remote's answer, None without a remote or if it does not answer."""
     if not fetch.has_remote(git):
         return None
-    record = short_name(_recorded_default(git) or "").removeprefix("origin/")
+    record = _name_there(git, _recorded_default(git) or "")
     refs = ("HEAD", *([f"refs/heads/{record}"] if record else []))
-    line = ("ls-remote", "--symref", "origin", *refs)
+    line = ("ls-remote", "--symref", git.remote, *refs)
     lines = git.lines(*line, limit_seconds=fetch.ASK_SECONDS)
     if lines is None:
         git.is_remote_silent = True
@@ -307,7 +316,7 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
 
 def _usual_branch(git: GitProcess) -> str | None:
     """Returns a usual name among the branches of a remote that names no default."""
-    here = next((ref for ref in _usual_refs() if fetch.is_ref(git, ref)), None)
+    here = next((ref for ref in _usual_refs(git) if fetch.is_ref(git, ref)), None)
     if here is not None:
         return here
     return next(filter(None, (fetch.fetch_branch(git, name) for name in _USUAL)), None)

@@ -63,6 +63,17 @@ class GitProcess:
         directory = self.text("rev-parse", "--git-common-dir")
         return (self.root / directory).resolve() if directory else self.git_dir
 
+    @cached_property
+    def remote(self) -> str:
+        """The remote that is asked: the only one, else `origin`."""
+        remotes = self.lines("remote") or []
+        return remotes[0] if len(remotes) == 1 else "origin"
+
+    @property
+    def remote_branches(self) -> str:
+        """The start of the names that the remote's branches have here."""
+        return f"refs/remotes/{self.remote}/"
+
     def text(
         self,
         *arguments: str,
