@@ -282,6 +282,13 @@ def test_a_model_its_profile_and_its_upgrade_can_be_waived(model: str) -> None:
     assert [*stray_waivers([make_waiver(model=model)], CONFIG, MODELS)] == []
 
 
+def test_a_waiver_of_another_configurations_model_is_not_told() -> None:
+    waivers = [make_waiver(model=f"{folder}/m.onnx") for folder in ("models", "other", "gone")]
+    files = ["models/m.onnx", "other/m.onnx"]
+    (line,) = stray_waivers(waivers, CONFIG, MODELS, files)
+    assert line.startswith("the waiver of gone/m.onnx on cpu")
+
+
 FIELDS = "model: {}, target: cpu, ceiling-percent: {}, issue: i, reason: r"
 FILE = "waivers: [{%s, expires: 2026-07-20}, {%s, expires: 2026-07-20}]\n"
 NAME = "tunegate-waivers.yaml"

@@ -243,16 +243,21 @@ _MOST_STRAYS = 20
 
 
 def stray_waivers(
-    waivers: Iterable[Waiver], config: Config, models: Iterable[ModelPath]
+    waivers: Iterable[Waiver],
+    config: Config,
+    models: Iterable[ModelPath],
+    files: Collection[str] = (),
 ) -> Iterator[str]:
     """Yields a line for each of the first waivers of an unknown model, or of a target that its
-    model lacks, and one on the others. A model's path stands for all its profiles."""
+    model lacks, and one on the others. A model's path stands for all its profiles. Any other of
+    the `files` may be a model of another configuration."""
     names = {without_upgrade(name) for name in models}
     all_names = names | {path_of(name) for name in names}
+    others = {*files} - all_names
     strays = (
         f"the waiver of {cell.model} on {cell.target} waives nothing: {problem}"
         for cell in dict.fromkeys(waiver.cell for waiver in waivers)
-        if (problem := _problem(cell, config, all_names))
+        if path_of(cell.model) not in others and (problem := _problem(cell, config, all_names))
     )
     yield from islice(strays, _MOST_STRAYS)
     if next(strays, None):

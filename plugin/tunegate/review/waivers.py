@@ -174,7 +174,9 @@ def waivers_of(
     matches nothing. Raises ConfigError like `read_waivers`."""
     waivers = read_waivers(repository, changes.revisions, config.gate, today)
     models = (*changes.unchanged, *(change.path for change in changes.models))
-    strays = stray_waivers((*waivers.counting, *waivers.pending), config, models)
+    every = (*waivers.counting, *waivers.pending)
+    files = {each.path for each in repository.files(changes.revisions.head)} if every else ()
+    strays = stray_waivers(every, config, models, files)
     return msgspec.structs.replace(waivers, notes=(*waivers.notes, *strays))
 
 

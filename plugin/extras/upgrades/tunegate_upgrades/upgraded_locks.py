@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -22,6 +23,8 @@ from tunegate_upgrades.lock_files.kinds import lock_kind, read_lock
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 
 _MAX_BYTES = 16 * 2**20
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""PowerShell's `pip freeze >` writes this mark. pip and uv read such files."""
 _MOST_NAMED = 6
 
 
@@ -141,7 +144,8 @@ class _Reading:
 
     def _text(self, revision: str, path: str) -> str:
         try:
-            return self._repository.data(revision, path, _MAX_BYTES).decode()
+            body = self._repository.data(revision, path, _MAX_BYTES)
+            return body.decode("utf-16" if body.startswith(_UTF16) else "utf-8-sig")
         except (RevisionError, ModelError) as error:
             raise LockFileError(str(error)) from error
         except UnicodeDecodeError as error:

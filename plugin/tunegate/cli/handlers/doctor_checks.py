@@ -349,7 +349,8 @@ def waivers_check(
     except ConfigError as error:
         yield from (_no(each) for each in (str(error), *error.others))
         return
-    strays = [] if models is None else [*stray_waivers(waivers, config, models)]
+    files = {path for x in waivers if (root / (path := path_of(x.model))).is_file()}
+    strays = [] if models is None else [*stray_waivers(waivers, config, models, files)]
     yield from (_no(f"{WAIVERS_FILE}: {stray}") for stray in strays)
     if not strays:
         detail = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"

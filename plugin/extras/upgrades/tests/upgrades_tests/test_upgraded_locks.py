@@ -37,7 +37,10 @@ def test_a_changed_pin_is_found_with_both_sides(checkout: Checkout) -> None:
     assert (lock.base.pins["a"].version, lock.head.pins["a"].version) == ("1", "2")
 
 
-@pytest.mark.parametrize("text", [b"# why\na==1\n", b"a == 1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [b"# why\na==1\n", b"a == 1\n", "a==1\n".encode("utf-8-sig"), "a==1\r\n".encode("utf-16")],
+)
 def test_other_words_for_the_same_pins_are_no_change(checkout: Checkout, text: bytes) -> None:
     assert after(checkout, {"r.txt": text, "x.md": b"2"}) == WatchedChanges()
 
