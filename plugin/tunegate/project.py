@@ -155,7 +155,8 @@ class Project:
         )
 
     def checkout(self) -> Subject:
-        """Returns the checkout as a subject, with its own configuration. Raises ConfigError if that
+        """Returns the checkout as a subject, with its own configuration. It has no pins, as it adds
+        to the cache and must see what it added before. Raises ConfigError if the configuration
         names code in the checkout."""
         require_outside(self.config.custom_operators, self.repository.root)
         return Subject(
@@ -164,6 +165,7 @@ class Project:
             root=self.repository.root,
             name=self.repository.name(),
             commit=self.repository.head(),
+            pins={},
         )
 
     def identity(self, revision: str, path: str) -> str:

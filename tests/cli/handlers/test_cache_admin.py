@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tests.cache.format.test_segment import OURS
 from tests.cli.handlers.cache_shell import Shell
-from tests.support.compacted_place import MAIN
+from tests.support.compacted_place import MAIN, NOBODY
 from tests.support.git_repository import Checkout
 from tests.support.history import COST, entry
 from tests.support.tuning_caches import cache_over
@@ -30,6 +31,7 @@ from tunegate.system.cache.history_log import write_history
 from tunegate.system.cache.shared_cache import VARIABLE, SharedCache, undelivered_store
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
+from tunegate_cache.format.head import decode_head
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import Miss, WorkloadKey
 from tunegate_cache.format.revocation import Revocation
@@ -410,7 +412,9 @@ def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
     assert found[make_key("a")].__class__.__name__ == "ExactHit"
     assert found[make_key("b")].__class__.__name__ != "ExactHit"
     shell.cache("compact")
-    assert "in order" in shell.shown("doctor")
+    said = " ".join(shell.shown("doctor").split())
+    assert "in order" in said
+    assert "1 with a later one: tunegate cache pin takes it" in said
     store = FileStore(Path(shell.url))
     store.delete(MAIN.content("idx", pin["index"]))  # as a month later
     lost = SharedCache(config, state=shell.root / "state", root=shell.root)
@@ -421,6 +425,26 @@ def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
     assert "1. pin what is there now: run tunegate cache pin" in said
     assert shell.cache("pin", "--remove")["pins"] == []
     assert not (shell.root / "tunegate.lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_lasting"),
+    [
+        (("--of-repository", "o/r"), False),
+        (("--run", "1", "--since", "2023-11-14"), False),
+        (("--of-repository", "o/r", "--until", "2100-01-01"), True),
+        (("--run", "1"), True),
+    ],
+)
+def test_a_rule_of_neither_a_key_nor_a_run_ends_now(
+    shell: Shell, rule: tuple[str, ...], *, is_lasting: bool
+) -> None:
+    shell.publish("a")
+    began = int(time.time())
+    assert ("measured until now" in shell.shown("revoke", *rule)) != is_lasting
+    (head,) = Path(shell.url).rglob("HEAD")
+    (revocation,) = decode_head(head.read_bytes(), MAIN, NOBODY).revoked
+    assert (began <= revocation.until <= time.time()) != is_lasting
 
 
 def test_a_directory_keeps_every_promise_that_is_needed(shell: Shell) -> None:
@@ -447,6 +471,7 @@ def test_a_revoked_repository_is_served_no_more(shell: Shell) -> None:
     assert "nothing was revoked" in shell.shown("revoke", "--run", "1", code=4)
     assert "HEAD is of a later version" in shell.shown("compact", code=4)
     assert "nothing to revoke is named" in shell.shown("revoke", code=2)
+    assert "later than now" in shell.shown("revoke", "--since", "2100-01-01", code=2)
     assert "not a date" in shell.shown("revoke", "--since", "soon", code=2)
 
 

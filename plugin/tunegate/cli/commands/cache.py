@@ -133,7 +133,10 @@ class RevokeOptions(CacheOptions, frozen=True, kw_only=True):
     run: Annotated[str, Option("records from this CI run", "ID")] = ""
     since: Annotated[int | None, Option("records measured from then on", "DATE", date)] = None
     until: Annotated[
-        int | None, Option("records measured up to the end of that date", "DATE", end_of_date)
+        int | None,
+        Option(
+            "up to the end of that date; without a key or a run, until now", "DATE", end_of_date
+        ),
     ] = None
 
 

@@ -22,8 +22,9 @@ from tunegate.system.cache.shared_cache import (
 from tunegate.system.cache.snapshot_pins import PINS_FILE, SnapshotPins, read_pins
 from tunegate.system.machine.health import HealthCheck
 from tunegate.wording import plural
-from tunegate_cache.format.names import OBJECT_ROOT
+from tunegate_cache.format.names import OBJECT_ROOT, Group
 from tunegate_cache.maintenance.summary import GroupSummary
+from tunegate_cache.protocol import group_state
 from tunegate_cache.protocol.snapshots import snapshot_problem
 from tunegate_cache.stores.conformance import GuaranteeResult, probe
 from tunegate_cache.stores.store import AccessDeniedError, StoreUnavailableError
@@ -170,7 +171,9 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     pins = read_pins(admin.root)
     if pins:
         lost = [*_lost_pins(admin, pins)]
-        detail = "; ".join((f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}", *lost))
+        later = [*_later_heads(admin, pins)]
+        news = f", {len(later)} with a later one: tunegate cache pin takes it" if later else ""
+        detail = "; ".join((f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}{news}", *lost))
         yield HealthCheck("pin", ok=not lost, detail=detail)
         if lost:
             steps.append(f"pin what is there now: run tunegate cache pin, and commit {PINS_FILE}")
@@ -181,6 +184,14 @@ def _lost_pins(admin: CacheAdmin, pins: SnapshotPins) -> Iterator[str]:
         with suppress(StoreUnavailableError):  # busy, so nobody knows
             if problem := snapshot_problem(admin.store, group, index):
                 yield f"{group.content('idx', index)}: {problem}"
+
+
+def _later_heads(admin: CacheAdmin, pins: SnapshotPins) -> Iterator[Group]:
+    for group, index in pins.items():
+        with suppress(StoreUnavailableError):
+            head = group_state.current_head(admin.store, group, admin.keys).head
+            if head is not None and head.snapshot.index != index:
+                yield group
 
 
 def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:

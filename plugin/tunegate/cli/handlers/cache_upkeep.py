@@ -214,23 +214,25 @@ def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> Non
 
 
 def revoke(options: cache.RevokeOptions) -> int:
-    """Revokes records in every zone, or in the named one. Raises ConfigError for a rule that
-    matches nothing."""
+    """Revokes records in every zone, or in the named one. A rule without a key or a run ends now:
+    a repaired runner goes on measuring. Raises ConfigError for a rule that matches nothing."""
+    is_lasting = bool(options.key or options.run) and options.since is None
     revocation = Revocation(
         key=options.key,
         repository=options.of_repository,
         run=options.run,
         since=options.since or 0,
-        until=options.until or 0,
+        until=options.until or (0 if is_lasting else int(time.time())),
     )
-    if revocation == Revocation():
+    if revocation == Revocation(until=revocation.until) and options.until is None:
         message = (
             "nothing to revoke is named. Give --key, --of-repository, --run, --since or --until; "
             "a record must match all of them."
         )
         raise ConfigError(message)
     if revocation.until and revocation.since > revocation.until:
-        raise ConfigError("no record can match: --since is later than --until.")
+        limit = "now" if options.until is None else "--until"
+        raise ConfigError(f"no record can match: --since is later than {limit}.")
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -243,16 +245,20 @@ def revoke(options: cache.RevokeOptions) -> int:
         raise ConfigError(f"{message}. Name the cache and zone that have the records.")
     compactions = tuple(compaction for compaction, _ in revocations)
     failures = (problem for _, problem in revocations if problem)
-    summary = _hidden_text(compactions)
+    limit = _UNTIL_NOW if options.until is None and revocation.until else ""
+    summary = _hidden_text(compactions, limit)
     return show_compactions(settings, admin.location, compactions, (*unread, *failures), (summary,))
 
 
-def _hidden_text(compactions: tuple[Compaction, ...]) -> str:
+_UNTIL_NOW = " measured until now; --until hides later ones, too"
+
+
+def _hidden_text(compactions: tuple[Compaction, ...], limit: str) -> str:
     count = sum(compaction.hidden for compaction in compactions)
     if count:
-        return f"hidden: {plural(count, 'record')}"
+        return f"hidden: {plural(count, 'record')}{limit}"
     if any(compaction.status == "compacted" for compaction in compactions):
-        return "no record matches; any that comes later will be hidden"
+        return f"no record matches; any that comes later will be hidden{limit and ', if'}{limit}"
     return "nothing new was revoked"
 
 

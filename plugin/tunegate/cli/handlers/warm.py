@@ -32,6 +32,7 @@ from tunegate.report.sentences import shipping_in_words, tuning_words
 from tunegate.review.globs import chosen_models
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.cache.shared_cache import require_signing
+from tunegate.system.cache.snapshot_pins import PINS_FILE, own_pins
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
 from tunegate.tune.expected_time import nobody
@@ -39,6 +40,8 @@ from tunegate.tune.model_keys import ModelOnTarget
 from tunegate.tune.outcomes import known_after, shippings, tally, warmed_models
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
+
+_PINNED = f"{PINS_FILE} pins snapshots: runs read what is tuned now after tunegate cache pin"
 
 
 def run(options: WarmOptions) -> int:
@@ -100,13 +103,14 @@ def _tune_and_elect(
     known_keys = known_after(lookups, outcomes)
     notes = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
+    pinned = [_PINNED] if own_pins(repository) else []
     result = Warmed(
         zone=use.zone,
         models=warmed_models(lookups, outcomes),
         left=sum(task.task.key not in known_keys and not task.skipped for task in lookups),
         is_published=not any(outcome.unpublished for outcome in outcomes),
         tuning=tally(plan, outcomes),
-        notes=tuple(dict.fromkeys((*tasks.notes, *plan.notes, *notes, *use.notes))),
+        notes=tuple(dict.fromkeys((*tasks.notes, *plan.notes, *notes, *use.notes, *pinned))),
         ships=ships,
     )
     artifact_io.write(context.out / "warm.json", result)
