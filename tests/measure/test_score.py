@@ -74,6 +74,7 @@ def test_a_command_that_gives_no_number_says_so(program: str, said: str, tmp_pat
     [
         ("no-such-program --x", "no such program"),
         ("/etc/passwd", "not executable"),
+        ("x" * 300, "no such program"),
         ("a 'b", "No closing quotation"),
         ("", "no such"),
     ],

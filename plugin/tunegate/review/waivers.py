@@ -175,7 +175,8 @@ def waivers_of(
     waivers = read_waivers(repository, changes.revisions, config.gate, today)
     models = (*changes.unchanged, *(change.path for change in changes.models))
     every = (*waivers.counting, *waivers.pending)
-    files = {each.path for each in repository.files(changes.revisions.head)} if every else ()
+    entries = repository.files(changes.revisions.head) if every else ()
+    files = {each.path.removesuffix(".dvc") for each in entries}
     strays = stray_waivers(every, config, models, files)
     return msgspec.structs.replace(waivers, notes=(*waivers.notes, *strays))
 

@@ -431,7 +431,8 @@ def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
     ("rule", "is_lasting"),
     [
         (("--of-repository", "o/r"), False),
-        (("--run", "1", "--since", "2023-11-14"), False),
+        (("--since", "2023-11-14"), False),
+        (("--run", "1", "--since", "2023-11-14"), True),
         (("--of-repository", "o/r", "--until", "2100-01-01"), True),
         (("--run", "1"), True),
     ],

@@ -21,7 +21,7 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.models.inputs.inferred_rules import inferred_rules
+from tunegate.models.inputs.inferred_rules import inferred_rules, with_own_limit
 from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS, calibration
 from tunegate.system.output.artifact_file import ArtifactTensor
 
@@ -273,8 +273,10 @@ def test_integers_without_a_limit_are_never_only_0_and_1(dtype: str, expected: I
         ("ids", node("Mod", "ids some", "y"), True),
         ("ids", node("Less", "ids some", "y"), True),
         ("ids", node("Gather", "some ids", "y"), False),
+        ("ids", node("Cast", "ids", "y", to=9), True),
         ("speed", node("Mod", "speed some", "y"), False),
         ("mask", node("Mod", "mask some", "y"), False),
+        ("position_ids", node("Mod", "position_ids some", "y"), False),
     ],
 )
 def test_integers_that_may_be_any_are_told_whatever_is_drawn(
@@ -285,6 +287,14 @@ def test_integers_that_may_be_any_are_told_whatever_is_drawn(
     (rule,) = inferred_rules(model, [ids]).values()
     assert rule is not None
     assert rule.why.endswith(UNLIMITED) == is_any
+
+
+def test_what_is_drawn_by_the_bases_rule_is_limited_by_the_heads_graph() -> None:
+    table, hint = InputRule(Integers(0, 29), "indices"), InputRule(Integers(0, 255), UNLIMITED)
+    limited, unlimited = with_own_limit(hint, table), with_own_limit(table, hint)
+    assert limited == InputRule(Integers(0, 255), "indices")
+    assert unlimited == InputRule(Integers(0, 29), f"indices, {UNLIMITED}")
+    assert with_own_limit(hint, hint) is hint
 
 
 MOVES: dict[str, tuple[onnx.NodeProto, dict[str, Any]]] = {

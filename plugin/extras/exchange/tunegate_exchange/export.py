@@ -1,6 +1,7 @@
 """`tunegate cache export DIR`: the cache's schedules for the models at HEAD, for plain TVM."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -45,7 +46,7 @@ def run(options: ExportOptions) -> int:
     changes = project.all_models()
     with (
         opened_output(settings.out, "cache export") as out,
-        opened_tools(settings, project.checkout(), out) as tools,
+        opened_tools(settings, replace(project.checkout(), pins=None), out) as tools,
     ):
         exports = _exports(changes, tools, options.directory)
     if settings.as_json:

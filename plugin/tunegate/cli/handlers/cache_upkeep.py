@@ -216,7 +216,7 @@ def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> Non
 def revoke(options: cache.RevokeOptions) -> int:
     """Revokes records in every zone, or in the named one. A rule without a key or a run ends now:
     a repaired runner goes on measuring. Raises ConfigError for a rule that matches nothing."""
-    is_lasting = bool(options.key or options.run) and options.since is None
+    is_lasting = bool(options.key or options.run)
     revocation = Revocation(
         key=options.key,
         repository=options.of_repository,

@@ -349,7 +349,9 @@ def waivers_check(
     except ConfigError as error:
         yield from (_no(each) for each in (str(error), *error.others))
         return
-    files = {path for x in waivers if (root / (path := path_of(x.model))).is_file()}
+    paths = {path_of(waiver.model) for waiver in waivers}
+    names = ((path, root / f"{path}{suffix}") for path in paths for suffix in ("", ".dvc"))
+    files = {path for path, name in names if os.path.isfile(name)}  # noqa: PTH113 -- too long a name is none
     strays = [] if models is None else [*stray_waivers(waivers, config, models, files)]
     yield from (_no(f"{WAIVERS_FILE}: {stray}") for stray in strays)
     if not strays:

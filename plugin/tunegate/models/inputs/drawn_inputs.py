@@ -26,7 +26,7 @@ from tunegate.artifacts.inputs import (
 )
 from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import intersect_rules, is_alike
-from tunegate.models.inputs.inferred_rules import inferred_rules
+from tunegate.models.inputs.inferred_rules import inferred_rules, with_own_limit
 from tunegate.models.inputs.trial import MOST_OUTPUT_BYTES, Trial
 from tunegate.models.model_inputs import dtype_of, graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
@@ -300,6 +300,7 @@ def _candidates(
     own: _Rules, base: _Rules, given_rules: _Rules
 ) -> Iterator[dict[str, InputRule | None]]:
     """Yields rules to try: the base's first, then what both allow, then the model's own."""
+    base = {name: with_own_limit(rule, own[name]) for name, rule in base.items()}
     shared = {name: intersect_rules(rule, own[name]) for name, rule in base.items()}
     yield {**own, **base, **given_rules}
     if base:

@@ -15,13 +15,14 @@ from tunegate.models.seeded_inputs import TensorLike
 
 HIDES_NOTHING = "a mask that hides nothing"
 """The reason why a mask input is 1 everywhere."""
+_LENGTH = "a length: the whole axis"
 
 
 class Fact(NamedTuple):
     """Bounds of an input, or the values it may have. It `is_must` if the model rejects others, and
     `is_hint` if any other fact tells more. A fact holds for all columns unless it names some. It
-    `is_rescaled` if the model multiplies or shifts the value first. It `is_usual` if the model
-    takes other values, and nobody gives them."""
+    `is_rescaled` if the model multiplies or shifts the value first. It `is_usual` if the
+    operator takes others, and gets none of them."""
 
     why: str
     low: float | None = None
@@ -182,9 +183,7 @@ def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
     if meeting.use.position != 0:
         return None
     count = one_hot_depth(meeting.use, flow)
-    return Fact(
-        f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0), is_usual=True
-    )
+    return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
 
 
 _MOST_RAISED = 3
@@ -273,11 +272,7 @@ def _compare(meeting: Meeting, flow: Dataflow) -> Fact | None:
     is_counted = np.array_equal(np.sort(numbers), np.arange(numbers.size) + numbers.min())
     if not is_counted:
         return None
-    return _whole_axis(int(numbers.max()) + 1)
-
-
-def _whole_axis(size: int) -> Fact:
-    return Fact("a length: the whole axis", values=(size,), is_usual=True)
+    return Fact(_LENGTH, values=(int(numbers.max()) + 1,))
 
 
 def _clip(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -298,7 +293,7 @@ def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fac
     def fact_rule(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
         size = flow.dimension(step.inputs[0], axis) if position == at else None
-        return None if size is None else _whole_axis(size)
+        return None if size is None else Fact(_LENGTH, values=(size,), is_usual=True)
 
     return fact_rule
 
@@ -322,12 +317,12 @@ def _inverted_mask(meeting: Meeting, flow: Dataflow) -> Fact | None:
     one = flow.constant(step.inputs[0])
     if position != 1 or one is None or not np.all(one == 1):
         return None
-    return WHOLE_MASK
+    return Fact(HIDES_NOTHING, values=(1,))
 
 
 def _cast_to_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
     is_it = is_cast_to_boolean(meeting.use.step)
-    return WHOLE_MASK if is_it else None
+    return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
 
 
 def _embedding(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +24,7 @@ from tunegate.artifacts.inputs import (
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import HIDES_NOTHING, WHOLE_MASK, Fact, facts_of, index_facts_of
 from tunegate.models.inputs.float_rules import float_rule
-from tunegate.models.inputs.named_values import OpenAxes, named_rule
+from tunegate.models.inputs.named_values import OpenAxes, named_rule, words_of
 from tunegate.models.inputs.size_operands import size_rule
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
@@ -37,6 +38,12 @@ _BYTES = Integers(0, 255)
 _WHYS = 3
 _MAX_COLUMNS = 256
 _LONG = 2**63 - 1
+_LIMITED = re.compile(
+    r".*mask.*|(.*_)?(position|token_type|segment|cache_position)(_?ids?)?|(.*_)?(labels|durations?)"
+    r"|(.*_)?seqlens?(_k)?|(.*_)?grid_thw"
+)
+"""Names of integers that are small wherever they come from."""
+_BY_NAME = "integers that are small by their name"
 
 
 def inferred_rules(
@@ -130,9 +137,27 @@ def _integer_rule(tensor: TensorLike, facts: list[Fact], named_rule: InputRule |
     else:
         usual, why = _BYTES, UNLIMITED
     rule = _discrete(tensor, facts, usual, why)
-    if facts and named_rule is None and not _is_limited(tensor, facts):
+    has_name = named_rule is not None or _LIMITED.fullmatch(words_of(tensor.name)) is not None
+    if has_name or dtype.itemsize == 1 or _is_limited(tensor, facts):
+        return msgspec.structs.replace(rule, why=_without_limit(rule.why) or _BY_NAME)
+    if not rule.why.endswith(UNLIMITED):
         return msgspec.structs.replace(rule, why=f"{rule.why}, {UNLIMITED}")
     return rule
+
+
+def with_own_limit(rule: InputRule | None, own: InputRule | None) -> InputRule | None:
+    """Returns a rule of the base's model with what the head's own graph says of limits."""
+    if rule is None or own is None:
+        return rule
+    is_any = own.why.endswith(UNLIMITED)
+    if rule.why.endswith(UNLIMITED) == is_any:
+        return rule
+    why = f"{rule.why}, {UNLIMITED}" if is_any else _without_limit(rule.why) or own.why
+    return msgspec.structs.replace(rule, why=why)
+
+
+def _without_limit(why: str) -> str:
+    return why.removesuffix(UNLIMITED).removesuffix(", ")
 
 
 def _is_limited(tensor: TensorLike, facts: Iterable[Fact]) -> bool:

@@ -66,8 +66,9 @@ class GitProcess:
     @cached_property
     def remote(self) -> str:
         """The remote that is asked: the only one, else `origin`."""
-        remotes = self.lines("remote") or []
-        return remotes[0] if len(remotes) == 1 else "origin"
+        keys = self.lines("config", "--name-only", "--get-regexp", r"^remote\..*\.url$") or []
+        remotes = {key.removeprefix("remote.").removesuffix(".url") for key in keys}
+        return remotes.pop() if len(remotes) == 1 else "origin"
 
     @property
     def remote_branches(self) -> str:
