@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 import onnx
+import psutil
 import pytest
 
 from tests.support.git_repository import Checkout, clone, new_repository
 from tests.support.models import pointer_files
 from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import matmul_model
-from tests.system.git.test_process import running_children
 from tunegate.artifacts.changes import ModelVersion, Revisions
 from tunegate.config import Config, ModelConfig
 from tunegate.errors import ModelError, RevisionError
@@ -173,7 +173,7 @@ def test_no_child_process_is_left(origin: Checkout) -> None:
         repository.revisions(None, None)
         repository.files("HEAD")
         repository.read("HEAD", "a.onnx")
-    assert "git" not in running_children()
+    assert "git" not in [child.name() for child in psutil.Process().children(recursive=True)]
 
 
 def test_an_exported_model_lies_beside_its_data(origin: Checkout, tmp_path: Path) -> None:
@@ -491,7 +491,8 @@ def test_a_git_lfs_that_never_answers_is_stopped(
     with pytest.raises(ModelError, match="only its Git LFS pointer is here"):
         content_at_head(project)
     assert time.monotonic() - started < 60
-    assert not running_children() & {"git", "git-lfs"}
+    left = {child.name() for child in psutil.Process().children(recursive=True)}
+    assert not left & {"git", "git-lfs"}
 
 
 def test_dvc_content_may_be_checked_out_from_a_cache_elsewhere(project: Checkout) -> None:

@@ -115,12 +115,14 @@ def mark() -> dict[str, str]:
 @contextlib.contextmanager
 def marking_programs() -> Iterator[dict[str, str]]:
     """Gives a mark for programs that are not ours, and kills what carries it if the block fails. An
-    interrupt may come while one starts, when nobody has its number yet."""
+    interrupt may come while one starts: then nobody else has its number, and waits for it."""
     variables = mark()
     try:
         yield variables
     except BaseException:
-        end_marked(variables)
+        for pid in end_marked(variables):
+            with contextlib.suppress(ChildProcessError):  # what it started is not our child
+                os.waitpid(pid, 0)
         raise
 
 
@@ -130,17 +132,21 @@ def mark_process(pid: int, variables: Mapping[str, str]) -> None:
     limit_realtime(pid, variables[MARK_VARIABLE])
 
 
-def end_marked(variables: Mapping[str, str], proc: Path = Path("/proc")) -> None:
-    """Kills what carries this mark: daemons of a child in sessions of their own."""
+def end_marked(variables: Mapping[str, str], proc: Path = Path("/proc")) -> frozenset[int]:
+    """Kills what carries this mark: daemons of a child in sessions of their own. Returns the
+    numbers of what it killed."""
     mark = variables[MARK_VARIABLE]
     entry, limit = f"{MARK_VARIABLE}={mark}".encode(), str(marking_limit(mark)).encode()
+    killed = set[int]()
     for _ in range(_ROUNDS):
         pids = list(_with_mark(entry, limit, proc))
         if not pids:
-            return
+            break
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+    return frozenset(killed)
 
 
 _GUARD = ("/bin/sh", "-c", 'read -r _ || kill -9 "-$1"', "sh")
