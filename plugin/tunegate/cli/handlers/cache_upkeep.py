@@ -216,22 +216,24 @@ def _show(url: str, inspection: Inspection, *, repair: bool, groups: int) -> Non
 def revoke(options: cache.RevokeOptions) -> int:
     """Revokes records in every zone, or in the named one. A rule without a key or a run ends now:
     a repaired runner goes on measuring. Raises ConfigError for a rule that matches nothing."""
-    is_lasting = bool(options.key or options.run)
     revocation = Revocation(
         key=options.key,
         repository=options.of_repository,
         run=options.run,
         since=options.since or 0,
-        until=options.until or (0 if is_lasting else int(time.time())),
+        until=options.until or 0,
     )
-    if revocation == Revocation(until=revocation.until) and options.until is None:
+    if revocation == Revocation():
         message = (
             "nothing to revoke is named. Give --key, --of-repository, --run, --since or --until; "
             "a record must match all of them."
         )
         raise ConfigError(message)
+    ends_now = not (options.key or options.run or options.until)
+    if ends_now:
+        revocation = msgspec.structs.replace(revocation, until=int(time.time()))
     if revocation.until and revocation.since > revocation.until:
-        limit = "now" if options.until is None else "--until"
+        limit = "now" if ends_now else "--until"
         raise ConfigError(f"no record can match: --since is later than {limit}.")
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -245,8 +247,7 @@ def revoke(options: cache.RevokeOptions) -> int:
         raise ConfigError(f"{message}. Name the cache and zone that have the records.")
     compactions = tuple(compaction for compaction, _ in revocations)
     failures = (problem for _, problem in revocations if problem)
-    limit = _UNTIL_NOW if options.until is None and revocation.until else ""
-    summary = _hidden_text(compactions, limit)
+    summary = _hidden_text(compactions, _UNTIL_NOW if ends_now else "")
     return show_compactions(settings, admin.location, compactions, (*unread, *failures), (summary,))
 
 
